@@ -1,0 +1,103 @@
+//! Facts about a desktop: displays, windows, applications, permissions.
+
+use std::fmt;
+
+use maka_cu_protocol::geometry::ScreenRect;
+use maka_cu_protocol::ids::{AppId, WindowKey};
+use maka_cu_protocol::sets::ScreenRecordingProbe;
+use maka_cu_protocol::text::AppText;
+
+/// The stable name of an attached display, e.g. `1`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DisplayId(String);
+
+impl DisplayId {
+    /// A display id; the back end guarantees that it is not empty and unique among attached displays.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as it stands on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DisplayId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// One attached display.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisplayInfo {
+    /// Its id.
+    pub display_id: DisplayId,
+    /// Where it lies in screen logical points.
+    pub logical_bounds: ScreenRect,
+    /// Its position and size in pixels: x, y, width, height.
+    pub source_bounds_px: ScreenRect,
+    /// Pixels per logical point, as the system states it.
+    pub scale_factor: f64,
+}
+
+/// One window of the live window list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowInfo {
+    /// Owning process and window id. The window id is unique on the desktop at any one time.
+    pub key: WindowKey,
+    /// The owning application, spelled as in [`RunningApp::app_id`].
+    pub app_id: AppId,
+    /// Its display name.
+    pub app_name: Option<AppText>,
+    /// The window's title; `None` when it has none.
+    pub title: Option<AppText>,
+    /// Outer bounds in screen logical points; `element.frame` of the root covers the same area.
+    pub bounds: ScreenRect,
+    /// 0 for ordinary application windows; other values for docks, desktops, menus and the like.
+    pub layer: i64,
+    /// Stacking position, larger is nearer to the viewer.
+    pub z_index: i64,
+    /// Whether it is mapped and not minimised.
+    pub on_screen: bool,
+    /// The display that shows most of it.
+    pub display_id: Option<DisplayId>,
+}
+
+/// One running application process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningApp {
+    /// The platform's stable application id, else `pid:<n>`.
+    pub app_id: AppId,
+    /// The process.
+    pub pid: u32,
+    /// Its display name.
+    pub name: Option<AppText>,
+}
+
+/// The start time of a process in a unit of the back end's choice; only equality is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProcessStart(pub u64);
+
+/// Whether a permission check may show a dialog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PermissionPrompt {
+    /// Look only.
+    Never,
+    /// Ask the person for a missing accessibility grant.
+    Ask,
+}
+
+/// What the operating system allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permissions {
+    /// Other applications' controls can be read and operated.
+    pub accessibility: bool,
+    /// Other applications' pixels can be read.
+    pub screen_recording: bool,
+    /// How `screen_recording` is known.
+    pub screen_recording_probe: ScreenRecordingProbe,
+}
