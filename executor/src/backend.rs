@@ -130,7 +130,14 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`].
     fn screen_locked(&self, deadline: &Deadline) -> Result<bool, BackendError>;
 
-    /// What the operating system allows this process. [`PermissionPrompt::Never`] must not show a dialog.
+    /// Whether other applications' controls may be read and operated. Cheap: asked before every observe and dispatch.
+    ///
+    /// # Errors
+    /// [`BackendError::Timeout`].
+    fn accessibility_permitted(&self, deadline: &Deadline) -> Result<bool, BackendError>;
+
+    /// What the operating system allows this process, with a probe of the pixels. [`PermissionPrompt::Never`] must not
+    /// show a dialog.
     ///
     /// # Errors
     /// [`BackendError::Timeout`].
