@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-use maka_cu_protocol::ids::WindowKey;
+use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, KeyActionKind, PointActionKind};
 
 pub mod bitmap;
@@ -35,7 +35,7 @@ pub mod virtual_desktop;
 
 use crate::deadline::Deadline;
 use bitmap::Bitmap;
-use desktop::{DisplayId, DisplayInfo, Permissions, PermissionPrompt, ProcessStart, RunningApp, WindowInfo};
+use desktop::{DisplayInfo, Permissions, PermissionPrompt, ProcessStart, RunningApp, WindowInfo};
 use error::BackendError;
 use launch::{LaunchProgress, LaunchTicket};
 use perform::{ElementCommand, PerformError, Performed};

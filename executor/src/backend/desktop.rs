@@ -1,35 +1,9 @@
 //! Facts about a desktop: displays, windows, applications, permissions.
 
-use std::fmt;
-
 use maka_cu_protocol::geometry::ScreenRect;
-use maka_cu_protocol::ids::{AppId, WindowKey};
+use maka_cu_protocol::ids::{AppId, DisplayId, WindowKey};
 use maka_cu_protocol::sets::ScreenRecordingProbe;
 use maka_cu_protocol::text::AppText;
-
-/// The stable name of an attached display, e.g. `1`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DisplayId(String);
-
-impl DisplayId {
-    /// A display id; the back end guarantees that it is not empty and unique among attached displays.
-    #[must_use]
-    pub fn new(id: impl Into<String>) -> Self {
-        Self(id.into())
-    }
-
-    /// The id as it stands on the wire.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for DisplayId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
 
 /// One attached display.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,27 +1,8 @@
 //! Why a back end could not answer, as a closed set that maps one to one onto domain codes.
 
 use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::sets::Permission;
 use thiserror::Error;
-
-/// A permission of the operating system that a call needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Permission {
-    /// Reading and operating other applications' controls.
-    Accessibility,
-    /// Reading other applications' pixels.
-    ScreenRecording,
-}
-
-impl Permission {
-    /// The value of `detail.permission` on the wire (spec §1.3).
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accessibility => "accessibility",
-            Self::ScreenRecording => "screen_recording",
-        }
-    }
-}
 
 /// A back end's refusal. No variant carries text: what is worth telling a person is logged where it happens, without
 /// application text, and the wire carries one fixed sentence per code.
