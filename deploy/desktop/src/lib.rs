@@ -1,0 +1,32 @@
+//! Starts one private Linux desktop: Xvfb, a D-Bus session bus, the AT-SPI bus and a window manager.
+//!
+//! Owns the life of those processes and nothing else: it does not start applications (see [`Desktop::command`] for an
+//! environment to start them in) and it knows nothing of the executor or the gateway that use it.
+//!
+//! Invariants:
+//! - [`Desktop::start`] returns only when every part answers: the X server has told its display number, the session bus
+//!   its address, the accessibility bus answers a call, and the window manager has announced itself. Nothing waits by
+//!   sleeping for a guessed time.
+//! - After [`Desktop::stop`], or a drop, no process of the desktop is left, applications that were started in it
+//!   included. If the program that holds the [`Desktop`] is killed, the kernel ends the parts, and with them every
+//!   program that needs the display.
+//! - Only holders of the private X authority cookie can connect to the display, and only this user to the buses.
+#![cfg(target_os = "linux")]
+
+mod authority;
+mod child;
+mod desktop;
+mod error;
+mod folder;
+mod keeper;
+mod options;
+mod part;
+mod programs;
+mod ready;
+mod sweep;
+
+pub use desktop::Desktop;
+pub use error::DesktopError;
+pub use options::{DesktopOptions, ScreenSize, ScreenSizeError};
+pub use part::PartName;
+pub use programs::{MissingProgram, REQUIRED_PACKAGES};

@@ -1,0 +1,139 @@
+//! Questions that tell whether a part is ready.
+//!
+//! D-Bus is asked through `dbus-send`, which belongs to the packages that are needed anyway: four calls in the life of a
+//! desktop do not justify a D-Bus library in a crate that containers and tests link.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt};
+use x11rb::rust_connection::RustConnection;
+
+use crate::part::output_before;
+
+/// The longest any single D-Bus question may take; the probe is repeated until the start deadline.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One session bus, asked from outside.
+#[derive(Debug)]
+pub(crate) struct BusQuestions<'a> {
+    pub(crate) dbus_send: &'a Path,
+    pub(crate) address: &'a str,
+}
+
+impl BusQuestions<'_> {
+    /// Whether some process owns the name of the accessibility bus. Asking the bus itself, and not the name, keeps it
+    /// from starting a second launcher by activation.
+    pub(crate) fn accessibility_bus_is_owned(&self) -> Option<()> {
+        let answer = self.call(
+            "org.freedesktop.DBus",
+            "/org/freedesktop/DBus",
+            &["org.freedesktop.DBus.NameHasOwner", "string:org.a11y.Bus"],
+        )?;
+        answer.contains("true").then_some(())
+    }
+
+    /// The address of the accessibility bus; the launcher answers only once that bus accepts connections.
+    pub(crate) fn accessibility_bus_address(&self) -> Option<String> {
+        let answer = self.call(
+            "org.a11y.Bus",
+            "/org/a11y/bus",
+            &["org.a11y.Bus.GetAddress"],
+        )?;
+        let address = answer.trim();
+        address.starts_with("unix:").then(|| address.to_owned())
+    }
+
+    /// Tells toolkits that a reader is present. Chromium only looks once, at its start, so this belongs to the start of
+    /// the desktop and not to the executor.
+    pub(crate) fn enable_accessibility(&self) -> Option<()> {
+        self.call(
+            "org.a11y.Bus",
+            "/org/a11y/bus",
+            &[
+                "org.freedesktop.DBus.Properties.Set",
+                "string:org.a11y.Status",
+                "string:IsEnabled",
+                "variant:boolean:true",
+            ],
+        )
+        .map(drop)
+    }
+
+    fn call(&self, destination: &str, path: &str, method: &[&str]) -> Option<String> {
+        let mut command = Command::new(self.dbus_send);
+        command
+            .arg(format!("--bus={}", self.address))
+            .arg("--print-reply=literal")
+            .arg(format!("--reply-timeout={}", CALL_TIMEOUT.as_millis()))
+            .arg(format!("--dest={destination}"))
+            .arg(path)
+            .args(method);
+        output_before(command, Instant::now() + CALL_TIMEOUT * 2)
+    }
+}
+
+/// One connection to the display, held while the window manager starts.
+#[derive(Debug)]
+pub(crate) struct DisplayQuestions {
+    connection: RustConnection,
+    root: u32,
+    supporting_wm_check: u32,
+}
+
+impl DisplayQuestions {
+    /// Connects with the private cookie. The environment is not consulted, so several desktops can start side by side
+    /// in one process.
+    pub(crate) fn connect(number: u32, cookie: &[u8]) -> Option<Self> {
+        let display = format!(":{number}");
+        let parsed =
+            x11rb::reexports::x11rb_protocol::parse_display::parse_display(Some(&display)).ok()?;
+        let address = parsed.connect_instruction().next()?;
+        let (stream, _) = x11rb::rust_connection::DefaultStream::connect(&address).ok()?;
+        let connection = RustConnection::connect_to_stream_with_auth_info(
+            stream,
+            0,
+            b"MIT-MAGIC-COOKIE-1".to_vec(),
+            cookie.to_vec(),
+        )
+        .ok()?;
+        let root = connection.setup().roots.first()?.root;
+        let supporting_wm_check = connection
+            .intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")
+            .ok()?
+            .reply()
+            .ok()?
+            .atom;
+        Some(Self {
+            connection,
+            root,
+            supporting_wm_check,
+        })
+    }
+
+    /// Whether a window manager has announced itself (EWMH, `_NET_SUPPORTING_WM_CHECK`: root names a window which
+    /// names itself). The second half tells a living announcement from one that a dead manager left behind.
+    pub(crate) fn window_manager_is_there(&self) -> Option<()> {
+        let named = self.check_window(self.root)?;
+        (self.check_window(named)? == named).then_some(())
+    }
+
+    fn check_window(&self, window: u32) -> Option<u32> {
+        let property = self
+            .connection
+            .get_property(
+                false,
+                window,
+                self.supporting_wm_check,
+                AtomEnum::WINDOW,
+                0,
+                1,
+            )
+            .ok()?
+            .reply()
+            .ok()?;
+        property.value32()?.next()
+    }
+}
