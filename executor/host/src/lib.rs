@@ -1,0 +1,41 @@
+//! Supervises one `maka.cu/2` executor as a child process.
+//!
+//! Owns the child: which file runs ([`options`], `executable`), how it is made and ended (`process`), what it is asked and what it
+//! answers, when it is started again, and what everybody is told about it ([`event`], [`status`]). It knows nothing of policy, of
+//! gRPC, or of what the methods mean; readers of answers come from `maka-cu-protocol` and are handed in by the caller.
+//!
+//! # What callers can rely on
+//! - Every call ends exactly once, at the latest one cancel grace after its deadline.
+//! - Delivered work is never sent again. A request that cannot be proved unread ends as `outcome_unknown`.
+//! - Errors come in three kinds that never mix: [`MakaCuLifecycleError`], [`MakaCuRpcError`], [`MakaCuProtocolViolation`].
+//! - Generations only grow; a new executor is made only after the old one is reaped and its helpers are killed.
+//! - Every queue is bounded: the mailbox (callers wait), requests in flight (refused as busy), the child's output (the child waits),
+//!   events (the oldest are lost and counted).
+//! - Neither an error nor a log line holds anything the executor said.
+
+pub mod environment;
+pub mod options;
+
+pub mod error;
+pub mod event;
+pub mod failure;
+pub mod selection;
+pub mod service;
+pub mod status;
+
+mod budget;
+mod executable;
+pub mod image_dir;
+mod pending;
+mod process;
+mod stderr_tail;
+mod streams;
+mod supervisor;
+
+pub use error::{CallError, MakaCuLifecycleError, MakaCuProtocolViolation, MakaCuRpcError};
+pub use event::{Event, EventStream};
+pub use options::Options;
+pub use process::ExitCause;
+pub use service::{Answer, CallOptions, MakaCuService};
+pub use status::{Negotiated, Status};
+pub use stderr_tail::StderrExcerpt;

@@ -1,0 +1,301 @@
+//! The requests that are owed an answer.
+//!
+//! Owns stages, deadlines and cancellation, and gives every request exactly one end: whoever takes a request out of the table
+//! answers it. It neither writes nor waits.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+use maka_cu_protocol::codec::encode_line;
+use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::method::Method;
+use maka_cu_protocol::rpc;
+use maka_cu_protocol::sets::RequestStage;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::error::CallError;
+
+/// Requests that may be owed an answer at once; one more is refused.
+pub(crate) const MOST_IN_FLIGHT: usize = 1024;
+
+/// A raw `result` and the generation that gave it.
+#[derive(Debug)]
+pub(crate) struct RawAnswer {
+    pub(crate) generation: u64,
+    pub(crate) result: Value,
+}
+
+pub(crate) type Reply = oneshot::Sender<Result<RawAnswer, CallError>>;
+
+/// Who waits for an answer.
+#[derive(Debug)]
+pub(crate) enum Asker {
+    /// A caller, who may have gone away.
+    Caller(Reply),
+    /// The supervisor itself, for the handshake.
+    Greeting,
+}
+
+/// When a request is given up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Deadline {
+    /// At this instant, by the caller's wish.
+    At(Instant),
+    /// After the longest time the executor may need, counted from here.
+    Negotiated { since: Instant },
+}
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) asker: Asker,
+    pub(crate) stage: RequestStage,
+    /// The generation it belongs to; none while it waits for one to become ready.
+    pub(crate) generation: Option<u64>,
+    pub(crate) deadline: Deadline,
+    /// The line, until it is handed to the writer.
+    line: Vec<u8>,
+    /// Offset of its first byte in the generation's input, once handed over.
+    first_byte: u64,
+    /// Whether `$/cancel` was asked for; the alarm is then the end of the grace.
+    pub(crate) cancelled: bool,
+    alarm: Instant,
+}
+
+impl Request {
+    pub(crate) fn new(
+        method: Method,
+        session: Option<SessionId>,
+        line: Vec<u8>,
+        asker: Asker,
+        deadline: Deadline,
+    ) -> Self {
+        let alarm = match deadline {
+            Deadline::At(instant) | Deadline::Negotiated { since: instant } => instant,
+        };
+        Self {
+            method,
+            session,
+            asker,
+            stage: RequestStage::Queued,
+            generation: None,
+            deadline,
+            line,
+            first_byte: 0,
+            cancelled: false,
+            alarm,
+        }
+    }
+
+    /// Whether somebody outside asked, rather than the supervisor itself.
+    pub(crate) fn is_callers(&self) -> bool {
+        matches!(self.asker, Asker::Caller(_))
+    }
+
+    /// How far it had come in the eyes of a child that took `consumed` bytes and is dead: a line of which it took nothing was never
+    /// delivered.
+    pub(crate) fn stage_given(&self, consumed: Option<u64>) -> RequestStage {
+        match (self.stage, consumed) {
+            (RequestStage::Writing | RequestStage::Delivered, Some(consumed))
+                if self.first_byte >= consumed =>
+            {
+                RequestStage::Queued
+            }
+            (stage, _) => stage,
+        }
+    }
+}
+
+/// What a cancel led to.
+#[derive(Debug)]
+pub(crate) enum Cancelled {
+    /// Nothing was written: the request is out of the table and has to be answered.
+    Withdrawn(Request),
+    /// `$/cancel` will be written; the grace has begun.
+    Notified,
+    /// Nothing to do: unknown, settled, or cancelled before.
+    Nothing,
+}
+
+/// All requests, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    requests: HashMap<u64, Request>,
+    /// Requests that wait for an executor to become ready, in their order.
+    waiting: VecDeque<u64>,
+    /// Requests of the current generation that are to be written, in their order.
+    outbox: VecDeque<u64>,
+    /// Cancels to be written before anything else. At most one per request.
+    cancels: VecDeque<u64>,
+    alarms: BTreeSet<(Instant, u64)>,
+    /// The request whose line the writer has.
+    writing: Option<u64>,
+    /// Bytes handed to the writer of the current generation.
+    handed_over: u64,
+}
+
+impl Pending {
+    pub(crate) fn is_full(&self) -> bool {
+        self.requests.len() >= MOST_IN_FLIGHT
+    }
+
+    /// Takes a request in. `alarm` is its deadline as an instant.
+    pub(crate) fn insert(&mut self, id: u64, mut request: Request, alarm: Instant) {
+        request.alarm = alarm;
+        self.alarms.insert((alarm, id));
+        match request.generation {
+            Some(_) => self.outbox.push_back(id),
+            None => self.waiting.push_back(id),
+        }
+        self.requests.insert(id, request);
+    }
+
+    /// Takes a request out, to be answered.
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Request> {
+        let request = self.requests.remove(&id)?;
+        self.alarms.remove(&(request.alarm, id));
+        if request.stage == RequestStage::Queued {
+            // Otherwise withdrawn ids would pile up behind a writer that is stuck.
+            self.outbox.retain(|&queued| queued != id);
+            self.waiting.retain(|&queued| queued != id);
+        }
+        Some(request)
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&Request> {
+        self.requests.get(&id)
+    }
+
+    /// A new child: nothing is handed over yet.
+    pub(crate) fn begin_generation(&mut self) {
+        self.handed_over = 0;
+        self.writing = None;
+        self.cancels.clear();
+    }
+
+    /// The requests that waited for an executor now belong to this one; `negotiated` is how long it may need.
+    pub(crate) fn bind(&mut self, generation: u64, negotiated: Duration) {
+        while let Some(id) = self.waiting.pop_front() {
+            let Some(request) = self.requests.get_mut(&id) else {
+                continue;
+            };
+            request.generation = Some(generation);
+            if let Deadline::Negotiated { since } = request.deadline {
+                self.alarms.remove(&(request.alarm, id));
+                request.alarm = since + negotiated;
+                self.alarms.insert((request.alarm, id));
+            }
+            self.outbox.push_back(id);
+        }
+    }
+
+    /// The next line for an idle writer. Cancels come first.
+    pub(crate) fn next_line(&mut self) -> Option<Vec<u8>> {
+        let line = self.next_cancel().or_else(|| self.next_request())?;
+        self.handed_over += line.len() as u64;
+        Some(line)
+    }
+
+    fn next_cancel(&mut self) -> Option<Vec<u8>> {
+        while let Some(id) = self.cancels.pop_front() {
+            if self.requests.contains_key(&id) {
+                return Some(encode_line(&rpc::cancel(id)));
+            }
+        }
+        None
+    }
+
+    fn next_request(&mut self) -> Option<Vec<u8>> {
+        let id = self.outbox.pop_front()?;
+        let request = self
+            .requests
+            .get_mut(&id)
+            .expect("a request that leaves the table leaves the outbox too");
+        request.stage = RequestStage::Writing;
+        request.first_byte = self.handed_over;
+        self.writing = Some(id);
+        Some(std::mem::take(&mut request.line))
+    }
+
+    /// The writer finished its line.
+    pub(crate) fn written(&mut self) {
+        if let Some(request) = self
+            .writing
+            .take()
+            .and_then(|id| self.requests.get_mut(&id))
+        {
+            request.stage = RequestStage::Delivered;
+        }
+    }
+
+    /// Cancels one request at `now`; a request the executor may have gets `grace`.
+    pub(crate) fn cancel(&mut self, id: u64, now: Instant, grace: Duration) -> Cancelled {
+        let Some(request) = self.requests.get_mut(&id) else {
+            return Cancelled::Nothing;
+        };
+        match request.stage {
+            RequestStage::Queued => {
+                Cancelled::Withdrawn(self.remove(id).expect("it was there a line ago"))
+            }
+            RequestStage::Writing | RequestStage::Delivered => {
+                if std::mem::replace(&mut request.cancelled, true) {
+                    return Cancelled::Nothing;
+                }
+                self.alarms.remove(&(request.alarm, id));
+                request.alarm = now + grace;
+                self.alarms.insert((request.alarm, id));
+                self.cancels.push_back(id);
+                Cancelled::Notified
+            }
+            RequestStage::Settled => Cancelled::Nothing,
+        }
+    }
+
+    /// The first request whose alarm has gone off.
+    pub(crate) fn due(&self, now: Instant) -> Option<u64> {
+        self.alarms
+            .first()
+            .filter(|(alarm, _)| *alarm <= now)
+            .map(|&(_, id)| id)
+    }
+
+    /// Whether a request waits for an executor to become ready.
+    pub(crate) fn is_anyone_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes a request's alarm away: its answer comes with the end of its generation.
+    pub(crate) fn silence(&mut self, id: u64) {
+        if let Some(request) = self.requests.get(&id) {
+            self.alarms.remove(&(request.alarm, id));
+        }
+    }
+
+    pub(crate) fn next_alarm(&self) -> Option<Instant> {
+        self.alarms.first().map(|&(alarm, _)| alarm)
+    }
+
+    /// Ids of the requests for which `choose` holds, in their order.
+    pub(crate) fn ids(&self, choose: impl Fn(&Request) -> bool) -> Vec<u64> {
+        let mut ids: Vec<_> = self
+            .requests
+            .iter()
+            .filter(|(_, it)| choose(it))
+            .map(|(&id, _)| id)
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Takes out the requests for which `choose` holds, in their order.
+    pub(crate) fn take_if(&mut self, choose: impl Fn(&Request) -> bool) -> Vec<Request> {
+        self.ids(choose)
+            .into_iter()
+            .filter_map(|id| self.remove(id))
+            .collect()
+    }
+}
