@@ -1,0 +1,451 @@
+//! Scenario TOML: its shapes, and the checks that turn them into the types of the parent module.
+//!
+//! Keys and types are checked by the TOML reader (an unknown key is refused and the known ones are named), everything
+//! that needs a second look (names that must exist, ranges, keys that only some kinds of control have) here.
+
+mod control;
+mod effect;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    AppSpec, Color, ControlId, DisplaySpec, LaunchBehavior, Scenario, ScenarioError,
+    TITLE_BAR_HEIGHT, WindowSpec, WindowStyle,
+};
+use crate::backend::virtual_desktop::rect::Rect;
+use control::RawControl;
+use effect::{Place, RawEffect};
+
+/// Largest coordinate, in points: far beyond any display, far below overflow.
+const MAX_COORDINATE: i32 = 32_768;
+/// Smallest and largest window side, in points.
+const WINDOW_SIDE: std::ops::RangeInclusive<i32> = 80..=4_096;
+/// Smallest and largest display side, in points.
+const DISPLAY_SIDE: std::ops::RangeInclusive<i32> = 64..=8_192;
+/// Most displays, applications, and windows.
+const MAX_COUNT: usize = 64;
+/// Most controls of all windows, generated ones included.
+const MAX_CONTROLS: usize = 50_000;
+/// Longest delay, in milliseconds.
+const MAX_DELAY_MS: u32 = 600_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawScenario {
+    #[serde(default)]
+    displays: Vec<RawDisplay>,
+    #[serde(default)]
+    permissions: RawPermissions,
+    #[serde(default)]
+    screen_locked: bool,
+    apps: Vec<RawApp>,
+    #[serde(default)]
+    events: Vec<RawEffect>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDisplay {
+    id: Spanned<String>,
+    size: [i32; 2],
+    #[serde(default)]
+    origin: [i32; 2],
+    #[serde(default = "one")]
+    scale: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPermissions {
+    #[serde(default = "yes")]
+    accessibility: bool,
+    #[serde(default = "yes")]
+    screen_recording: bool,
+}
+
+impl Default for RawPermissions {
+    fn default() -> Self {
+        Self {
+            accessibility: true,
+            screen_recording: true,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawApp {
+    app_id: Spanned<String>,
+    name: String,
+    #[serde(default)]
+    accent: Option<Spanned<String>>,
+    #[serde(default)]
+    running: bool,
+    #[serde(default = "yes")]
+    launchable: bool,
+    #[serde(default)]
+    single_instance: bool,
+    #[serde(default)]
+    takes_foreground: bool,
+    #[serde(default = "opens")]
+    launch: LaunchBehavior,
+    #[serde(default)]
+    window_delay_ms: u32,
+    #[serde(default)]
+    windows: Vec<RawWindow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawWindow {
+    id: Spanned<String>,
+    title: String,
+    bounds: [i32; 4],
+    #[serde(default = "standard")]
+    style: WindowStyle,
+    #[serde(default)]
+    layer: i32,
+    #[serde(default = "yes")]
+    open: bool,
+    #[serde(default)]
+    menu_bar: bool,
+    #[serde(default)]
+    controls: Vec<RawControl>,
+}
+
+const fn one() -> u8 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn opens() -> LaunchBehavior {
+    LaunchBehavior::Opens
+}
+
+const fn standard() -> WindowStyle {
+    WindowStyle::Standard
+}
+
+/// Reads and checks a whole scenario.
+pub(super) fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    let raw: RawScenario = toml::from_str(text).map_err(|error| ScenarioError::Syntax {
+        line: line_of(text, &error.span().unwrap_or(0..0)),
+        problem: error.message().replace('\n', ", "),
+    })?;
+    Checker {
+        text,
+        names: Names::default(),
+    }
+    .scenario(raw)
+}
+
+/// Where a name points; filled while windows are read, used when effects are.
+#[derive(Default)]
+struct Names {
+    /// Application ids.
+    apps: HashMap<String, usize>,
+    /// Window ids.
+    windows: HashMap<String, usize>,
+    /// Control ids, which are unique within a window.
+    controls: HashMap<(usize, String), ControlId>,
+}
+
+struct Checker<'a> {
+    text: &'a str,
+    names: Names,
+}
+
+impl Checker<'_> {
+    fn scenario(mut self, raw: RawScenario) -> Result<Scenario, ScenarioError> {
+        let displays = self.displays(&raw.displays)?;
+        if raw.apps.is_empty() || raw.apps.len() > MAX_COUNT {
+            return Err(self.invalid(
+                &(0..0),
+                "apps",
+                format!("write 1 to {MAX_COUNT} [[apps]] tables"),
+            ));
+        }
+        let mut apps = Vec::new();
+        let mut windows = Vec::new();
+        let mut waiting = Vec::new();
+        for (app, raw_app) in raw.apps.into_iter().enumerate() {
+            apps.push(self.app(app, &raw_app)?);
+            for raw_window in raw_app.windows {
+                let place = Place {
+                    app: Some(app),
+                    window: Some(windows.len()),
+                };
+                let (window, effects) = self.window(place, raw_window)?;
+                windows.push(window);
+                waiting.extend(effects);
+            }
+        }
+        if windows.len() > MAX_COUNT {
+            return Err(self.invalid(
+                &(0..0),
+                "apps.windows",
+                format!("write at most {MAX_COUNT} windows in all"),
+            ));
+        }
+        if windows
+            .iter()
+            .map(|window| window.controls.len())
+            .sum::<usize>()
+            > MAX_CONTROLS
+        {
+            let advice = format!("at most {MAX_CONTROLS} controls fit; generate fewer");
+            return Err(self.invalid(&(0..0), "apps.windows.controls", advice));
+        }
+        // Effects come last, because they may name a window that stands further down in the file.
+        for pending in waiting {
+            let effects = self.effects(pending.place, pending.effects, &windows)?;
+            let control = &mut windows[pending.control.window].controls[pending.control.control];
+            match pending.cause {
+                Cause::Press => control.on_press = effects,
+                Cause::Change => control.on_change = effects,
+            }
+        }
+        let events = self.effects(
+            Place {
+                app: None,
+                window: None,
+            },
+            raw.events,
+            &windows,
+        )?;
+        Ok(Scenario {
+            displays,
+            accessibility: raw.permissions.accessibility,
+            screen_recording: raw.permissions.screen_recording,
+            screen_locked: raw.screen_locked,
+            apps,
+            windows,
+            events,
+        })
+    }
+
+    fn displays(&self, raw: &[RawDisplay]) -> Result<Vec<DisplaySpec>, ScenarioError> {
+        if raw.is_empty() {
+            return Ok(vec![DisplaySpec {
+                id: "1".to_owned(),
+                bounds: Rect::new(0, 0, 1280, 800),
+                scale: 1,
+            }]);
+        }
+        if raw.len() > 8 {
+            return Err(self.invalid(&raw[8].id.span(), "displays", "write at most 8 displays"));
+        }
+        let mut seen = HashSet::new();
+        let mut displays: Vec<DisplaySpec> = Vec::new();
+        for display in raw {
+            let span = display.id.span();
+            let id = display.id.get_ref();
+            if id.is_empty() || !seen.insert(id.as_str()) {
+                return Err(self.invalid(
+                    &span,
+                    "displays.id",
+                    "write a name that no other display has",
+                ));
+            }
+            if !display.size.iter().all(|side| DISPLAY_SIDE.contains(side)) {
+                return Err(self.invalid(
+                    &span,
+                    "displays.size",
+                    "write [width, height], each 64 to 8192 points",
+                ));
+            }
+            if !display
+                .origin
+                .iter()
+                .all(|value| value.abs() <= MAX_COORDINATE)
+            {
+                return Err(self.invalid(
+                    &span,
+                    "displays.origin",
+                    "write [x, y], each within 32768 of 0",
+                ));
+            }
+            if !matches!(display.scale, 1 | 2) {
+                return Err(self.invalid(&span, "displays.scale", "write 1 or 2"));
+            }
+            if displays.is_empty() && display.origin != [0, 0] {
+                let advice = "the first display is the main one: its origin is [0, 0]";
+                return Err(self.invalid(&span, "displays.origin", advice));
+            }
+            let [x, y] = display.origin;
+            let [width, height] = display.size;
+            let bounds = Rect::new(x, y, width, height);
+            if displays
+                .iter()
+                .any(|other| other.bounds.overlap(bounds) > 0)
+            {
+                let advice = "this display lies on another one; move it beside";
+                return Err(self.invalid(&span, "displays.origin", advice));
+            }
+            displays.push(DisplaySpec {
+                id: id.clone(),
+                bounds,
+                scale: display.scale,
+            });
+        }
+        Ok(displays)
+    }
+
+    fn app(&mut self, index: usize, raw: &RawApp) -> Result<AppSpec, ScenarioError> {
+        let span = raw.app_id.span();
+        let app_id = raw.app_id.get_ref();
+        if app_id.is_empty() || app_id.starts_with("pid:") {
+            let advice = "write an application id such as `org.example.Notes`";
+            return Err(self.invalid(&span, "apps.app_id", advice));
+        }
+        if self.names.apps.insert(app_id.clone(), index).is_some() {
+            return Err(self.invalid(
+                &span,
+                "apps.app_id",
+                "another application has this id already",
+            ));
+        }
+        if raw.name.is_empty() {
+            return Err(self.invalid(&span, "apps.name", "write the name that a person sees"));
+        }
+        let accent = match &raw.accent {
+            None => Color::rgb(0x3b, 0x6e, 0xd8),
+            Some(accent) => color(accent.get_ref()).ok_or_else(|| {
+                self.invalid(
+                    &accent.span(),
+                    "apps.accent",
+                    "write a color as `#rrggbb`, e.g. `#3b6ed8`",
+                )
+            })?,
+        };
+        Ok(AppSpec {
+            app_id: app_id.clone(),
+            name: raw.name.clone(),
+            accent,
+            running: raw.running,
+            launchable: raw.launchable,
+            single_instance: raw.single_instance,
+            takes_foreground: raw.takes_foreground,
+            launch: raw.launch,
+            window_delay: self.delay(&span, "apps.window_delay_ms", raw.window_delay_ms)?,
+        })
+    }
+
+    fn window(
+        &mut self,
+        place: Place,
+        raw: RawWindow,
+    ) -> Result<(WindowSpec, Vec<Waiting>), ScenarioError> {
+        let span = raw.id.span();
+        let id = raw.id.into_inner();
+        let index = place.window.expect("the caller numbers the window");
+        if id.is_empty() || id.contains('/') {
+            return Err(self.invalid(&span, "windows.id", "write a name without `/`"));
+        }
+        if self.names.windows.insert(id.clone(), index).is_some() {
+            return Err(self.invalid(&span, "windows.id", "another window has this id already"));
+        }
+        let [x, y, width, height] = raw.bounds;
+        let field = format!("windows.{id}.bounds");
+        if x.abs() > MAX_COORDINATE || y.abs() > MAX_COORDINATE {
+            return Err(self.invalid(
+                &span,
+                field,
+                "write [x, y, width, height] with x and y within 32768 of 0",
+            ));
+        }
+        if !WINDOW_SIDE.contains(&width) || !WINDOW_SIDE.contains(&height) {
+            return Err(self.invalid(
+                &span,
+                field,
+                "write a width and a height of 80 to 4096 points",
+            ));
+        }
+        let mut window = WindowSpec {
+            id,
+            app: place.app.expect("the caller numbers the application"),
+            title: raw.title,
+            style: raw.style,
+            bounds: Rect::new(x, y, width, height),
+            layer: raw.layer,
+            open: raw.open,
+            menu_bar: raw.menu_bar,
+            controls: Vec::new(),
+        };
+        let mut waiting = Vec::new();
+        for control in raw.controls {
+            waiting.extend(self.control(place, &mut window, control)?);
+        }
+        Ok((window, waiting))
+    }
+
+    fn delay(
+        &self,
+        span: &Range<usize>,
+        field: &str,
+        milliseconds: u32,
+    ) -> Result<Duration, ScenarioError> {
+        if milliseconds > MAX_DELAY_MS {
+            return Err(self.invalid(
+                span,
+                field,
+                format!("write at most {MAX_DELAY_MS} milliseconds"),
+            ));
+        }
+        Ok(Duration::from_millis(u64::from(milliseconds)))
+    }
+
+    fn invalid(
+        &self,
+        span: &Range<usize>,
+        field: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> ScenarioError {
+        ScenarioError::Invalid {
+            line: line_of(self.text, span),
+            field: field.into(),
+            advice: advice.into(),
+        }
+    }
+}
+
+/// Effects that wait until every name of the file is known.
+struct Waiting {
+    place: Place,
+    control: ControlId,
+    cause: Cause,
+    effects: Vec<RawEffect>,
+}
+
+/// What sets a control's effects off.
+enum Cause {
+    Press,
+    Change,
+}
+
+/// The area in which a window's controls may lie, in window-local points.
+fn content_area(window: &WindowSpec) -> Rect {
+    let Rect { width, height, .. } = window.bounds;
+    Rect::new(0, TITLE_BAR_HEIGHT, width, height - TITLE_BAR_HEIGHT)
+}
+
+fn color(text: &str) -> Option<Color> {
+    let digits = text
+        .strip_prefix('#')
+        .filter(|digits| digits.len() == 6 && digits.is_ascii())?;
+    let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+    Some(Color::rgb(part(0)?, part(2)?, part(4)?))
+}
+
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    let before = text.as_bytes().get(..span.start).unwrap_or(text.as_bytes());
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
