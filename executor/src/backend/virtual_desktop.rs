@@ -1,0 +1,279 @@
+//! The embedded desktop: real state and real pixels, no window server.
+//!
+//! It is a back end like the others, not a stand-in for one: windows have an order and cover each other, processes come
+//! and go, controls vanish, applications answer slowly or decline, and every picture is painted from the state at that
+//! moment. What it shows is described by a scenario in TOML ([`scenario`]); a rich one is built in. It is chosen by
+//! name only, so that a lost display can never silently turn into an imaginary one.
+//!
+//! The files follow the ones of the other back ends: `display`, `window`, `accessibility` and `input` answer the
+//! [`Backend`] trait; `scenario`, `state` and `render` are what those of a real desktop find in the operating system.
+//!
+//! It offers the element actions `click` and `set_value`, and neither points nor keys.
+
+mod rect;
+
+mod scenario;
+mod state;
+
+mod render;
+
+mod accessibility;
+mod display;
+mod input;
+mod window;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use maka_cu_protocol::ids::{DisplayId, WindowKey};
+use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, ScreenRecordingProbe};
+use maka_cu_protocol::snapshot::DisplayInfo;
+
+use super::bitmap::Bitmap;
+use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
+use super::doctor::{Finding, StartRefusal};
+use super::error::BackendError;
+use super::launch::{LaunchProgress, LaunchTicket};
+use super::perform::{ElementCommand, PerformError, Performed};
+use super::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
+use super::{Backend, BackendCapabilities, BackendKind};
+use crate::deadline::Deadline;
+use scenario::{Scenario, ScenarioError};
+use state::World;
+
+/// A virtual desktop that has started.
+pub struct VirtualDesktop {
+    /// Held for one look or one change at a time, never while something is painted or waited for.
+    world: Mutex<World>,
+}
+
+impl VirtualDesktop {
+    /// Starts the desktop that a scenario file describes, or the built-in one.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or does not hold together; the refusal names line and field.
+    pub fn open(scenario: Option<&Path>) -> Result<Self, StartRefusal> {
+        let scenario = read_scenario(scenario).map_err(|error| StartRefusal {
+            missing: error.to_string(),
+            remedy: "correct the scenario or leave --desktop out".to_owned(),
+        })?;
+        Ok(Self::start(scenario))
+    }
+
+    fn start(scenario: Scenario) -> Self {
+        Self {
+            world: Mutex::new(World::new(Arc::new(scenario), Instant::now())),
+        }
+    }
+
+    /// The desktop as it is now.
+    fn world(&self) -> MutexGuard<'_, World> {
+        // A panic under the lock is a bug of this back end; the state stays whole, because every change is a sequence of
+        // assignments, so going on is better than panicking in every later call too.
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        world.advance(Instant::now());
+        world
+    }
+}
+
+/// Says without a window title or a value what the desktop holds.
+impl fmt::Debug for VirtualDesktop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let world = self.world();
+        formatter
+            .debug_struct("VirtualDesktop")
+            .field("processes", &world.processes().len())
+            .field("windows", &world.windows().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `doctor` says about a scenario file, or about the built-in one.
+#[must_use]
+pub fn diagnose(scenario: Option<&Path>) -> Vec<Finding> {
+    let finding = match read_scenario(scenario) {
+        Ok(scenario) => Finding {
+            name: "scenario",
+            ok: true,
+            found: format!(
+                "{} applications, {} windows",
+                scenario.apps.len(),
+                scenario.windows.len()
+            ),
+            remedy: None,
+        },
+        Err(error) => Finding {
+            name: "scenario",
+            ok: false,
+            found: error.to_string(),
+            remedy: Some("correct the scenario or leave --desktop out".to_owned()),
+        },
+    };
+    vec![finding]
+}
+
+fn read_scenario(path: Option<&Path>) -> Result<Scenario, ScenarioError> {
+    path.map_or_else(|| Ok(Scenario::built_in()), Scenario::read)
+}
+
+impl Backend for VirtualDesktop {
+    fn kind(&self) -> BackendKind {
+        BackendKind::VirtualDesktop
+    }
+
+    fn capabilities(&self) -> BackendCapabilities {
+        BackendCapabilities {
+            element_actions: vec![ElementActionKind::Click, ElementActionKind::SetValue],
+            point_actions: Vec::new(),
+            key_actions: Vec::new(),
+            image_formats: vec![ImageFormat::Png],
+        }
+    }
+
+    fn windows(&self, deadline: &Deadline) -> Result<Vec<WindowInfo>, BackendError> {
+        in_time(deadline)?;
+        Ok(window::list(&self.world()))
+    }
+
+    fn applications(&self, deadline: &Deadline) -> Result<Vec<RunningApp>, BackendError> {
+        in_time(deadline)?;
+        let world = self.world();
+        Ok(world
+            .processes()
+            .iter()
+            .map(|process| window::running_app(&world, process))
+            .collect())
+    }
+
+    fn displays(&self, deadline: &Deadline) -> Result<Vec<DisplayInfo>, BackendError> {
+        in_time(deadline)?;
+        Ok(self.world().displays().iter().map(display::info).collect())
+    }
+
+    fn frontmost_pid(&self, deadline: &Deadline) -> Result<Option<u32>, BackendError> {
+        in_time(deadline)?;
+        Ok(self.world().frontmost())
+    }
+
+    fn screen_locked(&self, deadline: &Deadline) -> Result<bool, BackendError> {
+        in_time(deadline)?;
+        Ok(self.world().locked())
+    }
+
+    fn accessibility_permitted(&self, deadline: &Deadline) -> Result<bool, BackendError> {
+        in_time(deadline)?;
+        Ok(self.world().scenario().accessibility)
+    }
+
+    fn permissions(
+        &self,
+        prompt: PermissionPrompt,
+        deadline: &Deadline,
+    ) -> Result<Permissions, BackendError> {
+        // There is nobody to ask: the scenario has the answer either way.
+        let (PermissionPrompt::Never | PermissionPrompt::Ask) = prompt;
+        in_time(deadline)?;
+        let world = self.world();
+        let screen_recording = world.scenario().screen_recording;
+        Ok(Permissions {
+            accessibility: world.scenario().accessibility,
+            screen_recording,
+            screen_recording_probe: if screen_recording {
+                ScreenRecordingProbe::CaptureSucceeded
+            } else {
+                ScreenRecordingProbe::CaptureFailed
+            },
+        })
+    }
+
+    fn process_start(&self, pid: u32) -> Option<ProcessStart> {
+        self.world()
+            .process(pid)
+            .map(|process| ProcessStart(process.start))
+    }
+
+    fn launch(&self, name: &str, deadline: &Deadline) -> Result<LaunchTicket, BackendError> {
+        in_time(deadline)?;
+        input::launch(&mut self.world(), name)
+    }
+
+    fn launch_progress(
+        &self,
+        ticket: &LaunchTicket,
+        deadline: &Deadline,
+    ) -> Result<LaunchProgress, BackendError> {
+        in_time(deadline)?;
+        input::launch_progress(&self.world(), ticket)
+    }
+
+    fn window_root(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError> {
+        in_time(deadline)?;
+        accessibility::window_root(&self.world(), key).map(Some)
+    }
+
+    fn menu_bar(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError> {
+        in_time(deadline)?;
+        accessibility::menu_bar(&self.world(), key)
+    }
+
+    fn walk(
+        &self,
+        root: &NodeRef,
+        scope: &WalkScope,
+        budget: &WalkBudget,
+    ) -> Result<RawTree, BackendError> {
+        accessibility::walk(self, root, scope, budget)
+    }
+
+    fn read_nodes(
+        &self,
+        nodes: &[NodeRef],
+        deadline: &Deadline,
+    ) -> Result<Vec<Option<RawNode>>, BackendError> {
+        accessibility::read_nodes(self, nodes, deadline)
+    }
+
+    fn perform(
+        &self,
+        node: &NodeRef,
+        command: &ElementCommand,
+        _deadline: &Deadline,
+    ) -> Result<Performed, PerformError> {
+        input::perform(&mut self.world(), node, command)
+    }
+
+    fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {
+        window::capture(self, key, deadline)
+    }
+
+    fn capture_display(
+        &self,
+        display: &DisplayId,
+        deadline: &Deadline,
+    ) -> Result<Bitmap, BackendError> {
+        display::capture(self, display, deadline)
+    }
+}
+
+/// Refuses work whose time is up.
+fn in_time(deadline: &Deadline) -> Result<(), BackendError> {
+    if deadline.is_over() {
+        Err(BackendError::Timeout)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
