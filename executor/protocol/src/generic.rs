@@ -44,6 +44,15 @@ pub enum GenericPoint {
     },
 }
 
+impl GenericPoint {
+    const fn has_start(&self) -> bool {
+        match self {
+            Self::Screen { start, .. } => start.is_some(),
+            Self::Image { start, .. } => start.is_some(),
+        }
+    }
+}
+
 /// The specific method a generic dispatch belongs to, with what that method needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GenericRoute {
@@ -275,6 +284,9 @@ fn read_route(fields: Fields<'_>) -> Result<GenericRoute, Violation> {
                     GenericPoint::Image { point, start }
                 }
             };
+            if action != PointAction::Drag && point.has_start() {
+                return Err(Violation::of("startPoint", Reason::NotAllowed));
+            }
             Ok(GenericRoute::Point {
                 point,
                 expect_window_digest: fields.get("expectWindowDigest")?,

@@ -134,6 +134,11 @@ impl Json for Millis {
         if !(0.0..=crate::json::MAX_WHOLE as f64).contains(&number) {
             return Err(Violation::here(Reason::OutOfRange));
         }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range was checked"
+        )]
         Ok(Self(number as u64))
     }
 

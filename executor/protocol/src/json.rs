@@ -275,7 +275,7 @@ impl fmt::Debug for ObjectWriter {
 /// A whole number as JSON means it (`5` and `5.0` are the same number), within ±[`MAX_WHOLE`].
 #[must_use]
 pub fn whole(value: &Value) -> Option<i64> {
-    const BOUND: i64 = MAX_WHOLE as i64;
+    const BOUND: i64 = MAX_WHOLE.cast_signed();
     let number = value.as_number()?;
     let whole = match number.as_i64() {
         Some(whole) => whole,
@@ -285,7 +285,7 @@ pub fn whole(value: &Value) -> Option<i64> {
             if float.fract() != 0.0 || float.abs() > BOUND as f64 {
                 return None;
             }
-            float as i64
+            whole_part(float)
         }
     };
     (-BOUND..=BOUND).contains(&whole).then_some(whole)
@@ -295,10 +295,19 @@ pub fn whole(value: &Value) -> Option<i64> {
 #[must_use]
 pub fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() <= MAX_WHOLE as f64 {
-        Value::from(value as i64)
+        Value::from(whole_part(value))
     } else {
         Value::from(value)
     }
+}
+
+/// The whole part of a number that is known to lie within ±[`MAX_WHOLE`].
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "dropping the fraction is the purpose, and the range fits"
+)]
+const fn whole_part(number: f64) -> i64 {
+    number as i64
 }
 
 impl Json for bool {

@@ -10,6 +10,23 @@
 //! - Nothing absent is written as `null`.
 //! - Application text is held as [`text::AppText`], which no log line can show by accident.
 //! - No input can panic a reader: nesting is bounded by the JSON parser (128 levels), lines by [`codec::LineCodec`].
+//!
+//! # Example
+//! ```
+//! use maka_cu_protocol::{json::Reason, params::ObserveParams, rpc::Incoming};
+//!
+//! let line = br#"{"jsonrpc":"2.0","id":7,"method":"observe","params":{"session":"s-1","target":{"kind":"app"}}}"#;
+//! let Incoming::Request(request) = Incoming::parse(line) else { panic!("it is a request") };
+//! let error = ObserveParams::from_value(&request.params).unwrap_err();
+//! assert_eq!((error.field(), error.reason()), ("target.app", Reason::Missing));
+//! ```
+
+// A wire crate: a number that silently changes on its way is a wrong click or a wrong process.
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 pub mod json;
 

@@ -96,7 +96,7 @@ impl RpcCode {
 ///
 /// What a peer wrote as `message` is not kept: it is not ours to show, and nothing may be decided by it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the executor answered with the RPC error {number}")]
+#[error("RPC error `{number}`")]
 pub struct RpcError {
     /// The number, which a peer may have chosen outside [`RpcCode`].
     number: i64,
