@@ -250,6 +250,7 @@ impl Backend for VirtualDesktop {
         command: &ElementCommand,
         _deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
+        // Takes no time worth a deadline: the whole action is one change under the lock.
         input::perform(&mut self.world(), node, command)
     }
 

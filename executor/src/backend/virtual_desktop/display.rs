@@ -79,11 +79,10 @@ pub(super) fn allowed(world: &World) -> Result<(), BackendError> {
 
 /// Painted pixels as the portable code takes them; everything painted is opaque.
 pub(super) fn bitmap(pixmap: &Pixmap) -> Result<Bitmap, BackendError> {
-    let rgb = pixmap
-        .pixels()
-        .iter()
-        .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()])
-        .collect();
+    let mut rgb = Vec::with_capacity(pixmap.pixels().len() * PixelLayout::Rgb8.bytes());
+    for pixel in pixmap.data().chunks_exact(4) {
+        rgb.extend_from_slice(&pixel[..3]);
+    }
     Bitmap::try_new(pixmap.width(), pixmap.height(), PixelLayout::Rgb8, rgb)
         .ok_or(BackendError::CaptureFailed)
 }

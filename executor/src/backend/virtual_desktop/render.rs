@@ -89,9 +89,9 @@ fn title_bar(canvas: &mut Canvas, window: &LiveWindow, whole: Rect) {
         color: theme::TITLE,
         align: Align::Center,
     };
-    canvas.text(&window.title, bar.inset(1).moved(0, 0), title);
+    canvas.text(&window.title, bar.inset(1), title);
     let close = Rect::new(whole.width - 30, 9, 20, 20);
-    match window.style() {
+    match window.style {
         WindowStyle::Standard => canvas.disc(close, theme::CLOSE),
         WindowStyle::Dialog => {}
     }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod applications;
+mod laws;
 mod pixels;
 mod trees;
 

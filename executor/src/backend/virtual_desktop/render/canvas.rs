@@ -158,12 +158,25 @@ impl Canvas {
 
     /// A soft shadow around a rectangle; `strength` 1 is that of the foremost window.
     pub(super) fn shadow(&mut self, rect: Rect, radius: f32, strength: f32) {
-        // Rectangles laid over each other, each a little larger, come close to a blur at a fraction of its cost.
+        // Frames laid over each other, each a little larger, come close to a blur at a fraction of its cost. Their
+        // middle is left out: a window will lie there.
+        let hole = rect.inset(radius.ceil() as i32);
+        let Some(hole) = self.area(hole, 0.0) else {
+            return;
+        };
         for spread in 1..=12_i16 {
             let spread = f32::from(spread);
             let opacity = 0.022 * strength * (1.0 - spread / 14.0);
-            if let Some(path) = self.round_path(rect.moved(0, 4), radius + spread, spread) {
-                self.fill_path(&path, &paint(Color::rgb(0x0a, 0x10, 0x20), opacity));
+            if let Some(outer) = self.round_path(rect.moved(0, 4), radius + spread, spread) {
+                let mut frame = PathBuilder::new();
+                frame.push_path(&outer);
+                frame.push_rect(hole);
+                if let Some(frame) = frame.finish() {
+                    let paint = paint(Color::rgb(0x0a, 0x10, 0x20), opacity);
+                    let rule = FillRule::EvenOdd;
+                    self.pixmap
+                        .fill_path(&frame, &paint, rule, Transform::identity(), None);
+                }
             }
         }
     }

@@ -323,3 +323,42 @@ proptest! {
         drop(Scenario::parse(&damaged.into_iter().collect::<String>()));
     }
 }
+
+/// The example of the README is a scenario, and every name in its tables is one that the reader knows.
+#[test]
+fn the_readme_tells_the_truth() {
+    let readme = include_str!("../README.md");
+    let example = readme
+        .split("```")
+        .find_map(|part| part.strip_prefix("toml\n"))
+        .unwrap();
+    if let Err(error) = Scenario::parse(example) {
+        panic!("{error}");
+    }
+    let known = |list: &str| {
+        let names = list.split_once("expected one of ").unwrap().1;
+        names
+            .split(['`', ',', ' '])
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let asked = [
+        control("kind = \"knob\""),
+        control(
+            "kind = \"button\"\ntitle = \"B\"\nbounds = [0, 40, 80, 30]\non_press = [{ effect = \"explode\" }]",
+        ),
+        control("kind = \"button\"\nknob = 1"),
+    ];
+    for text in asked {
+        let Err(error) = Scenario::parse(&text) else {
+            panic!("this scenario is accepted")
+        };
+        for name in known(&error.to_string()) {
+            assert!(
+                readme.contains(&format!("`{name}`")) || readme.contains(&format!("{name} = ")),
+                "the README does not mention `{name}`"
+            );
+        }
+    }
+}

@@ -36,6 +36,8 @@ pub(crate) struct LiveWindow {
     pub(crate) spec: usize,
     /// Title bar text.
     pub(crate) title: String,
+    /// Whether it is a plain window or a dialog.
+    pub(crate) style: WindowStyle,
     /// Screen logical points.
     pub(crate) bounds: Rect,
     /// Window layer.
@@ -70,6 +72,7 @@ impl LiveWindow {
             pid,
             spec,
             title: window.title.clone(),
+            style: window.style,
             bounds: window.bounds.moved(offset, offset),
             layer: window.layer,
             accent: scenario.apps[window.app].accent,
@@ -99,14 +102,6 @@ impl LiveWindow {
             live.by_control.insert(index, node);
         }
         live
-    }
-
-    /// Whether it is a plain window or a dialog.
-    pub(crate) fn style(&self) -> WindowStyle {
-        match self.nodes.get(&self.root).map(|node| &node.control.content) {
-            Some(Content::Window(style)) => *style,
-            _ => WindowStyle::Standard,
-        }
     }
 
     /// A node that is still there.

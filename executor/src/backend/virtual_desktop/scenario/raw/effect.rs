@@ -127,19 +127,27 @@ impl Checker<'_> {
             EffectKind::SetText => Change::SetText(control()?.0, template()?),
             EffectKind::SetLabel => Change::SetLabel(control()?.0, template()?),
             EffectKind::SetWindowTitle => Change::SetWindowTitle(window()?, template()?),
-            EffectKind::Toggle => match control()? {
-                (id, Content::CheckBox { .. }) => Change::Toggle(id),
-                _ => {
-                    return Err(self.invalid(&span, "target", "name a control of kind `check_box`"));
+            EffectKind::Toggle => {
+                let (id, content) = control()?;
+                if !matches!(content, Content::CheckBox { .. }) {
+                    return Err(self.invalid(
+                        &span,
+                        "target",
+                        "name a control of kind `check_box`",
+                    ));
                 }
-            },
+                Change::Toggle(id)
+            }
             EffectKind::Enable => Change::SetEnabled(control()?.0, true),
             EffectKind::Disable => Change::SetEnabled(control()?.0, false),
             EffectKind::Remove => Change::Remove(control()?.0),
-            EffectKind::AppendRow => match control()? {
-                (id, Content::List) => Change::AppendRow(id, template()?),
-                _ => return Err(self.invalid(&span, "target", "name a control of kind `list`")),
-            },
+            EffectKind::AppendRow => {
+                let (id, content) = control()?;
+                if !matches!(content, Content::List) {
+                    return Err(self.invalid(&span, "target", "name a control of kind `list`"));
+                }
+                Change::AppendRow(id, template()?)
+            }
             EffectKind::MoveWindow => {
                 let [x, y] = raw.to.unwrap_or_default();
                 if x.abs() > super::MAX_COORDINATE || y.abs() > super::MAX_COORDINATE {
