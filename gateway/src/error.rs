@@ -1,0 +1,322 @@
+//! Everything that makes a call end without a result: one closed enum, each row of the error table of the contract.
+//!
+//! A [`CallError`] means unusable, unauthorised, never forwarded, or a read that failed. What happened to the world is
+//! never an error; that is a [`crate::session::answer::DispatchOutcome`] or
+//! [`crate::session::answer::LaunchOutcome`]. This module knows nothing of gRPC: `api::status` turns each row into a
+//! status, and a test walks all of them.
+//!
+//! No text of an executor, of an application or of a request is ever part of an error.
+
+use maka_cu_host::error::LifecycleCause;
+use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
+use maka_policy_host::codes::Refusal;
+use thiserror::Error;
+
+use crate::session::answer::DomainFault;
+
+/// Why a call has no result.
+#[derive(Clone, Debug, Error)]
+pub enum CallError {
+    /// A value the edge could not judge by itself is out of range, for example above the executor's limit.
+    #[error("the field `{field}` is {rule}")]
+    Malformed {
+        /// Proto field path, for example `max_elements`.
+        field: &'static str,
+        /// What holds for it, as the rest of the sentence "the field … is".
+        rule: &'static str,
+    },
+    /// No session of that id. It never was, it ended, or it died with an earlier gateway.
+    #[error("there is no such session; begin one")]
+    SessionUnknown,
+    /// The session belongs to another principal.
+    #[error("the session belongs to another principal")]
+    SessionForeign,
+    /// The session ended while the call waited; nothing was sent.
+    #[error("the session ended before the call was sent")]
+    SessionEnded,
+    /// A policy closed the session for new actions; only an operator can open it again, or begin another.
+    #[error("the session is quarantined; no action is accepted in it")]
+    SessionQuarantined,
+    /// A bound of the gateway is reached.
+    #[error("{}", .0.sentence())]
+    Limit(Limit),
+    /// The idempotency key was used with another request.
+    #[error("the tool call id was used with a different request")]
+    KeyConflict,
+    /// No image of that id, or it went with its frame.
+    #[error("there is no such image any more; observe again")]
+    ImageUnknown,
+    /// The image file is gone or cannot be read. Code `capture_failed`.
+    #[error("the image can not be read any more; observe again")]
+    ImageUnreadable,
+    /// The image is above the frame budget. Code `capture_failed`.
+    #[error("the image is larger than 8 MiB; observe without an image")]
+    ImageTooLarge,
+    /// The deadline passed. Nothing that acts on the desktop was sent by this call.
+    #[error("the deadline passed before an answer came")]
+    Deadline {
+        /// How far the request had come; absent when it never reached the supervisor.
+        stage: Option<RequestStage>,
+    },
+    /// The gateway is shutting down, or the caller cancelled; nothing that acts on the desktop was sent.
+    #[error("cancelled before anything was sent")]
+    Cancelled,
+    /// The policy refused, or its engine could not answer, or the decision could not be logged. Nothing was sent.
+    #[error("{}", .0.sentence)]
+    Policy(Box<Refusal>),
+    /// The policy allows it, and the executor has no way to do it as demanded: an action it does not offer, or a tier or
+    /// path that this action cannot be held to. Nothing was sent.
+    #[error("the executor does not offer this action by this tier and path")]
+    Unsupported {
+        /// The decision that allowed it.
+        decision_id: String,
+    },
+    /// The policy keeps the answer of a read from the caller.
+    #[error("{}", .0.sentence)]
+    Withheld(Box<Refusal>),
+    /// The executor refused a read.
+    #[error("{}", .fault.code.sentence())]
+    Refused {
+        /// Why.
+        fault: DomainFault,
+        /// The decision that allowed the read; none for a message of the gateway itself.
+        decision_id: Option<String>,
+    },
+    /// No executor back end was chosen at start; the reason is a closed token.
+    #[error("no executor back end is configured or usable")]
+    NoBackend {
+        /// Closed token, for example `platform_unsupported`.
+        reason: &'static str,
+    },
+    /// The executor is starting and was not ready soon enough. Nothing was sent.
+    #[error("the executor is starting; nothing was sent")]
+    Starting {
+        /// The generation that is starting.
+        generation: u64,
+    },
+    /// The supervisor's own error: not there, lost, of another version, cancelled.
+    #[error("{}", lifecycle_sentence(*.code))]
+    Lifecycle {
+        /// Its code.
+        code: LifecycleCode,
+        /// How far the request had come.
+        stage: RequestStage,
+        /// The generation it concerned.
+        generation: u64,
+        /// Why the generation ended, when it did.
+        release_reason: Option<ReleaseReason>,
+        /// The supervisor's cause, for logs and details; it holds no application text.
+        cause: Box<LifecycleCause>,
+        /// The decision that allowed the call, when it was judged.
+        decision_id: Option<String>,
+    },
+    /// The executor rejected the call on the RPC layer: a bug of one of the two ends. The executor keeps running.
+    #[error("the executor rejected the request as malformed or out of order")]
+    Rpc {
+        /// The JSON-RPC number.
+        number: i64,
+        /// The generation that answered.
+        generation: u64,
+        /// The decision that allowed the call, when it was judged.
+        decision_id: Option<String>,
+    },
+    /// The executor broke the protocol during a read, and was ended for it.
+    #[error("the executor broke the protocol and was stopped")]
+    Protocol {
+        /// The generation that was ended.
+        generation: u64,
+        /// The decision that allowed the call, when it was judged.
+        decision_id: Option<String>,
+    },
+}
+
+/// The bounds of the gateway that a caller can reach. All are RESOURCE_EXHAUSTED.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Limit {
+    /// Sessions of one principal.
+    SessionsOfPrincipal,
+    /// Sessions of the whole gateway.
+    SessionsInTotal,
+    /// Calls waiting in one session.
+    CallsInSession,
+    /// Idempotency keys of one session: all are remembered for its life, so that none executes twice.
+    KeysInSession,
+    /// Snapshot ids remembered in one session.
+    SnapshotsInSession,
+}
+
+impl Limit {
+    /// Every bound.
+    pub const ALL: [Self; 5] = [
+        Self::SessionsOfPrincipal,
+        Self::SessionsInTotal,
+        Self::CallsInSession,
+        Self::KeysInSession,
+        Self::SnapshotsInSession,
+    ];
+
+    /// The closed reason.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionsOfPrincipal => "sessions_of_principal",
+            Self::SessionsInTotal => "sessions_in_total",
+            Self::CallsInSession => "calls_in_session",
+            Self::KeysInSession => "keys_in_session",
+            Self::SnapshotsInSession => "snapshots_in_session",
+        }
+    }
+
+    /// The fixed sentence, which says what to do.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::SessionsOfPrincipal => "this principal has as many sessions as it may have; end one",
+            Self::SessionsInTotal => "the gateway holds as many sessions as it may; try again later",
+            Self::CallsInSession => "too many calls wait in this session; wait for their answers",
+            Self::KeysInSession => "this session has used up its tool call ids; end it and begin another",
+            Self::SnapshotsInSession => "this session has used up its snapshots; end it and begin another",
+        }
+    }
+
+    /// Whether the same call can succeed later without the caller changing anything.
+    #[must_use]
+    pub const fn passes_with_time(self) -> bool {
+        match self {
+            Self::SessionsInTotal | Self::CallsInSession => true,
+            Self::SessionsOfPrincipal | Self::KeysInSession | Self::SnapshotsInSession => false,
+        }
+    }
+}
+
+const fn lifecycle_sentence(code: LifecycleCode) -> &'static str {
+    match code {
+        LifecycleCode::ServiceUnavailable => "the executor is not there; nothing was sent",
+        LifecycleCode::ServiceMismatch => "the executor is not the one this gateway was built for",
+        LifecycleCode::Aborted => "cancelled before anything was sent",
+        LifecycleCode::OutcomeUnknown => "the executor was lost before it answered",
+    }
+}
+
+impl CallError {
+    /// The closed reason: the code a caller branches on.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Malformed { .. } => "malformed",
+            Self::SessionUnknown => "session_unknown",
+            Self::SessionForeign => "session_foreign",
+            Self::SessionEnded => "session_ended",
+            Self::SessionQuarantined => "session_quarantined",
+            Self::Limit(limit) => limit.as_str(),
+            Self::KeyConflict => "tool_call_id_reused",
+            Self::ImageUnknown => "image_unknown",
+            Self::ImageUnreadable | Self::ImageTooLarge => "capture_failed",
+            Self::Deadline { .. } => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::Unsupported { .. } => DomainCode::UnsupportedAction.as_str(),
+            Self::Policy(refusal) | Self::Withheld(refusal) => &refusal.code,
+            Self::Refused { fault, .. } => fault.code.as_str(),
+            Self::NoBackend { reason } => reason,
+            Self::Starting { .. } => LifecycleCode::ServiceUnavailable.as_str(),
+            Self::Lifecycle { code, .. } => code.as_str(),
+            Self::Rpc { .. } => "rpc_rejected",
+            Self::Protocol { .. } => "protocol_violation",
+        }
+    }
+
+    /// Which part of the system says so: the ErrorInfo domain.
+    #[must_use]
+    pub const fn domain(&self) -> ErrorDomain {
+        match self {
+            Self::Malformed { .. }
+            | Self::SessionUnknown
+            | Self::SessionForeign
+            | Self::SessionEnded
+            | Self::SessionQuarantined
+            | Self::Limit(_)
+            | Self::KeyConflict
+            | Self::ImageUnknown
+            | Self::ImageUnreadable
+            | Self::ImageTooLarge
+            | Self::Deadline { .. }
+            | Self::Cancelled
+            | Self::Unsupported { .. }
+            | Self::NoBackend { .. } => ErrorDomain::Gateway,
+            Self::Policy(_) | Self::Withheld(_) => ErrorDomain::Policy,
+            Self::Refused { .. } | Self::Protocol { .. } => ErrorDomain::ExecutorProtocol,
+            Self::Starting { .. } | Self::Lifecycle { .. } => ErrorDomain::ExecutorLifecycle,
+            Self::Rpc { .. } => ErrorDomain::ExecutorRpc,
+        }
+    }
+
+    /// The decision this call was judged by, when it was.
+    #[must_use]
+    pub fn decision_id(&self) -> Option<&str> {
+        match self {
+            Self::Policy(refusal) | Self::Withheld(refusal) => Some(refusal.decision_id.as_str()),
+            Self::Unsupported { decision_id } => Some(decision_id),
+            Self::Refused { decision_id, .. }
+            | Self::Lifecycle { decision_id, .. }
+            | Self::Rpc { decision_id, .. } | Self::Protocol { decision_id, .. } => {
+                decision_id.as_deref()
+            }
+            Self::Malformed { .. }
+            | Self::SessionUnknown
+            | Self::SessionForeign
+            | Self::SessionEnded
+            | Self::SessionQuarantined
+            | Self::Limit(_)
+            | Self::KeyConflict
+            | Self::ImageUnknown
+            | Self::ImageUnreadable
+            | Self::ImageTooLarge
+            | Self::Deadline { .. }
+            | Self::Cancelled
+            | Self::NoBackend { .. }
+            | Self::Starting { .. } => None,
+        }
+    }
+}
+
+impl CallError {
+    /// The operator key that this refusal comes from: with another value of the key the call could be allowed.
+    #[must_use]
+    pub fn operator_key(&self) -> Option<&'static str> {
+        match self.reason() {
+            "global_pointer_forbidden" | "global_pointer_approval" => Some("allow_global_pointer"),
+            "synthetic_input_off" => Some("input.synthetic"),
+            _ => None,
+        }
+    }
+}
+
+/// The ErrorInfo domains of the contract.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ErrorDomain {
+    /// A policy said so.
+    Policy,
+    /// The gateway itself.
+    Gateway,
+    /// The executor's supervisor.
+    ExecutorLifecycle,
+    /// The RPC layer of the executor.
+    ExecutorRpc,
+    /// An answer of the executor.
+    ExecutorProtocol,
+}
+
+impl ErrorDomain {
+    /// The domain as the wire spells it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "policy.maka",
+            Self::Gateway => "gateway.maka",
+            Self::ExecutorLifecycle => "executor.lifecycle",
+            Self::ExecutorRpc => "executor.rpc",
+            Self::ExecutorProtocol => "executor.protocol",
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The only owner of the executor, with two doors.
+//!
+//! - [`Forward::forward`] takes a [`Permit`]: everything that a caller asked for. The permit is used up, its facts are
+//!   checked once more against the present, and exactly the params that were judged are sent.
+//! - [`Forward::control`], private behind one function per message, takes a [`HostMessage`]: a closed set of messages
+//!   without a caller-chosen action. They are recorded and never denied, because a policy that denies everything must
+//!   not keep the gateway from ending a session.
+//!
+//! Knows nothing of gRPC, and of policies only permits and the record of control messages.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use maka_cu_host::error::LifecycleCause;
+use maka_cu_host::selection::{NoBackend, Selection};
+use maka_cu_host::status::{Negotiated, Status};
+use maka_cu_host::{CallError as ExecutorError, CallOptions, MakaCuLifecycleError, MakaCuService};
+use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::json::Violation;
+use maka_cu_protocol::method::Method;
+use maka_cu_protocol::params::{PermissionsCheckParams, SessionBeginParams, SessionEndParams};
+use maka_cu_protocol::results::{self, Answer, Done, Permissions, SessionEnded};
+use maka_cu_protocol::sets::CaptureScope;
+use maka_policy_host::call::ExecutorCall;
+use maka_policy_host::judge::Judge;
+use maka_policy_host::log::ControlKind;
+use maka_policy_host::permit::{Permit, Receipt, Recheck, Stale};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How long a call waits for an executor that is starting. A restart usually fits into it; the first start may not, and
+/// its callers get an answer at once rather than after ten seconds (field report F8).
+const START_PATIENCE: Duration = Duration::from_millis(600);
+
+/// What every request may take on top of the executor's own ceilings (design.md §5.4).
+const CEILING_MARGIN: Duration = Duration::from_secs(5);
+
+/// Which back end was chosen when the gateway started.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Backend {
+    /// The executor `maka-cu`.
+    MakaCu,
+    /// None; every call is refused.
+    None(NoBackend),
+}
+
+/// Messages of the gateway itself. `host.hello` and `$/cancel` belong to the supervisor, which sends them on its own.
+#[derive(Clone, Copy, Debug)]
+enum HostMessage<'a> {
+    SessionBegin(&'a SessionId),
+    SessionEnd(&'a SessionId),
+    PermissionsCheck,
+}
+
+/// How a message is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    /// The session it belongs to.
+    pub(crate) session: Option<SessionId>,
+    /// The caller's deadline; the executor's own ceilings count when they come first.
+    pub(crate) deadline: Option<Instant>,
+    /// Time that this request may need beyond the ceilings, because it asked for it.
+    pub(crate) extra: Duration,
+    /// Cancels the request.
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Why there is no executor to talk to.
+#[derive(Clone, Debug)]
+pub(crate) enum NotReady {
+    NoBackend(NoBackend),
+    Lifecycle(MakaCuLifecycleError),
+    /// It is starting and was not ready within the patience of a call.
+    Starting { generation: u64 },
+    /// The caller gave up first.
+    Cancelled,
+}
+
+/// See the module. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Forward(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    executor: Executor,
+    judge: Arc<Judge>,
+    /// The last generation whose handshake was recorded.
+    greeted: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Executor {
+    Service(Box<MakaCuService>),
+    None(NoBackend),
+}
+
+impl Forward {
+    /// Takes over the executor that was chosen, or the reason why there is none.
+    #[must_use]
+    pub fn new(selection: Selection, judge: Arc<Judge>) -> Self {
+        let executor = match selection {
+            Selection::MakaCu(service) => Executor::Service(service),
+            Selection::None(reason) => Executor::None(reason),
+        };
+        Self(Arc::new(Inner { executor, judge, greeted: AtomicU64::new(0) }))
+    }
+
+    /// What was chosen.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        match &self.0.executor {
+            Executor::Service(_) => Backend::MakaCu,
+            Executor::None(reason) => Backend::None(*reason),
+        }
+    }
+
+    /// The supervisor's status; nothing when there is no back end.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.service().ok().map(MakaCuService::status)
+    }
+
+    /// The status as a value to watch.
+    #[must_use]
+    pub fn watch_status(&self) -> Option<watch::Receiver<Status>> {
+        self.service().ok().map(MakaCuService::watch_status)
+    }
+
+    /// Starts the executor. Why it could not be started is in [`Forward::status`].
+    pub async fn start(&self) {
+        if let Ok(service) = self.service()
+            && let Err(error) = service.ensure_started().await
+        {
+            tracing::warn!(code = error.code.as_str(), generation = error.generation, "the executor did not start");
+        }
+    }
+
+    /// Ends the executor. To be called when no session is left.
+    pub async fn dispose(&self) {
+        if let Ok(service) = self.service() {
+            service.dispose().await;
+        }
+    }
+
+    /// Whether the operator let the executor move the system pointer: what this gateway said in the handshake.
+    pub(crate) fn allows_global_pointer(&self) -> bool {
+        self.service().is_ok_and(|service| service.options().allow_global_pointer)
+    }
+
+    /// The generation that is ready now; 0 when none is.
+    pub(crate) fn generation(&self) -> u64 {
+        self.service().ok().and_then(MakaCuService::negotiated).map_or(0, |negotiated| negotiated.generation)
+    }
+
+    /// A ready executor. Starts one if need be, and waits a little for one that is starting.
+    pub(crate) async fn ready(&self, cancel: &CancellationToken) -> Result<Arc<Negotiated>, NotReady> {
+        let service = self.service().map_err(NotReady::NoBackend)?;
+        let negotiated = match service.negotiated() {
+            Some(negotiated) => negotiated,
+            None => tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(NotReady::Cancelled),
+                started = timeout(START_PATIENCE, service.ensure_started()) => match started {
+                    Ok(started) => started.map_err(NotReady::Lifecycle)?,
+                    Err(_) => return Err(NotReady::Starting { generation: service.status().generation }),
+                },
+            },
+        };
+        if self.0.greeted.fetch_max(negotiated.generation, Ordering::Relaxed) < negotiated.generation {
+            self.0.judge.log().control(ControlKind::Hello, None);
+        }
+        Ok(negotiated)
+    }
+
+    /// Uses the permit up and sends what it permits. `reader` reads the answer; a violation it finds ends the executor.
+    ///
+    /// The check of the permit happens now, the sending when the returned future runs; it is bound to the generation
+    /// that was judged. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// [`Stale`] when the world is not the one that was judged. Nothing was sent.
+    pub(crate) fn forward<T, R>(
+        &self,
+        permit: Permit<ExecutorCall>,
+        now: Recheck,
+        sending: Sending,
+        reader: R,
+    ) -> Result<(Receipt, impl Future<Output = Result<maka_cu_host::Answer<T>, ExecutorError>> + use<T, R>), Stale>
+    where
+        R: FnOnce(&Value) -> Result<T, Violation>,
+    {
+        let (call, receipt) = permit.redeem(now)?;
+        let (this, generation) = (self.clone(), now.executor_generation);
+        let sent = async move {
+            let Ok(service) = this.service() else { return Err(disposed(generation)) };
+            let (method, params) = call.into_parts();
+            let method = Method::parse(method).expect("calls are made with the names of this enum");
+            let params = serde_json::from_str(&params).expect("canonical params are JSON");
+            let options = options(service, sending, Some(generation));
+            service.call_typed(method, params, options, reader).await
+        };
+        Ok((receipt, sent))
+    }
+
+    /// Begins a session at the executor.
+    pub(crate) async fn begin_session(
+        &self,
+        session: &SessionId,
+        sending: Sending,
+    ) -> Result<maka_cu_host::Answer<Answer<Done>>, ExecutorError> {
+        self.control(HostMessage::SessionBegin(session), sending, results::read_session_begin).await
+    }
+
+    /// Ends a session at the executor.
+    pub(crate) async fn end_session(
+        &self,
+        session: &SessionId,
+        sending: Sending,
+    ) -> Result<maka_cu_host::Answer<Answer<SessionEnded>>, ExecutorError> {
+        self.control(HostMessage::SessionEnd(session), sending, results::read_session_end).await
+    }
+
+    /// Asks which permissions the executor holds. Never shows a dialog.
+    pub(crate) async fn check_permissions(
+        &self,
+        sending: Sending,
+    ) -> Result<maka_cu_host::Answer<Answer<Permissions>>, ExecutorError> {
+        self.control(HostMessage::PermissionsCheck, sending, results::read_permissions).await
+    }
+
+    /// Records that a caller gave up a request; the supervisor sends the cancel.
+    pub(crate) fn note_cancel(&self, session: &SessionId) {
+        self.0.judge.log().control(ControlKind::Cancel, Some(session.as_str()));
+    }
+
+    /// Reports a violation that was found outside a reader, for example in an image file.
+    pub(crate) fn report_violation(&self, generation: u64, method: Method, violation: Violation) {
+        if let Ok(service) = self.service() {
+            service.report_violation(generation, method, violation);
+        }
+    }
+
+    /// The second door.
+    async fn control<T>(
+        &self,
+        message: HostMessage<'_>,
+        sending: Sending,
+        reader: impl FnOnce(&Value) -> Result<T, Violation>,
+    ) -> Result<maka_cu_host::Answer<T>, ExecutorError> {
+        let Ok(service) = self.service() else { return Err(disposed(0)) };
+        let (kind, method, params) = match message {
+            HostMessage::SessionBegin(session) => {
+                let params = SessionBeginParams { session: session.clone(), capture_scope: CaptureScope::Window };
+                (ControlKind::SessionBegin, Method::SessionBegin, params.to_value())
+            }
+            HostMessage::SessionEnd(session) => {
+                let params = SessionEndParams { session: session.clone() };
+                (ControlKind::SessionEnd, Method::SessionEnd, params.to_value())
+            }
+            HostMessage::PermissionsCheck => {
+                let params = PermissionsCheckParams { prompt: false };
+                (ControlKind::PermissionsCheck, Method::PermissionsCheck, params.to_value())
+            }
+        };
+        self.0.judge.log().control(kind, sending.session.as_ref().map(SessionId::as_str));
+        let options = options(service, sending, None);
+        service.call_typed(method, params, options, reader).await
+    }
+
+    fn service(&self) -> Result<&MakaCuService, NoBackend> {
+        match &self.0.executor {
+            Executor::Service(service) => Ok(service),
+            Executor::None(reason) => Err(*reason),
+        }
+    }
+}
+
+/// The earlier of the caller's deadline and the executor's own ceilings.
+fn options(service: &MakaCuService, sending: Sending, generation: Option<u64>) -> CallOptions {
+    let limits = service.negotiated().map(|negotiated| negotiated.handshake.limits);
+    let ceilings = limits.map_or(Duration::ZERO, |limits| {
+        let walk = limits.tree_walk_ceiling_ms.unwrap_or(0);
+        Duration::from_millis(walk.saturating_add(limits.settle_ceiling_ms)) + CEILING_MARGIN
+    });
+    // An hour bounds what a hostile handshake can announce: an instant must not overflow.
+    let patience = ceilings.max(service.options().timeout).saturating_add(sending.extra).min(Duration::from_secs(3600));
+    let ceiling = Instant::now() + patience;
+    CallOptions {
+        session: sending.session,
+        deadline: Some(sending.deadline.map_or(ceiling, |deadline| deadline.min(ceiling))),
+        cancel: sending.cancel,
+        generation,
+    }
+}
+
+/// No back end: whoever gets here asked [`Forward::ready`] first, which said so.
+fn disposed(generation: u64) -> ExecutorError {
+    use maka_cu_protocol::sets::{LifecycleCode, RequestStage};
+    ExecutorError::Lifecycle(MakaCuLifecycleError {
+        code: LifecycleCode::ServiceUnavailable,
+        generation,
+        stage: RequestStage::Queued,
+        method: None,
+        cause: LifecycleCause::Disposed,
+    })
+}

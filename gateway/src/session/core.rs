@@ -1,0 +1,258 @@
+//! The state of one session and what it does with a call: look the key up, judge, send, settle, review.
+//!
+//! Owned by one task, which runs one call at a time; so facts are captured, judged and redeemed without anything in
+//! between, and the next call is judged on the settled mirror.
+
+mod act;
+mod admit;
+mod read;
+
+pub(crate) use act::{request_of_dispatch, request_of_launch};
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use maka_cu_host::status::Negotiated;
+use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::image::ImageRef;
+use maka_cu_protocol::method::Method;
+use maka_cu_protocol::results::Answer;
+use maka_cu_protocol::snapshot::Snapshot;
+use maka_policy_host::judge::Judge;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{DomainFault, EndedSession, Frame, ImageAbsence, Picture};
+use super::call::{ImageDelivery, Turn};
+use super::caller::Caller;
+use super::image::{self, INLINE_MAX_BYTES, ReadError, Source};
+use super::index::Owners;
+use super::keys::Keys;
+use super::meter::Meter;
+use super::mirror::{Budget, Mirror, NewRow};
+use super::outcome;
+use super::secret::RequestSecret;
+use super::shared::Shared;
+use crate::error::CallError;
+use crate::forward::{Forward, Sending};
+use crate::policy::{self, actions::TextKey};
+
+/// How long the executor may take to end a session.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every session of the gateway works with.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) forward: Forward,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) owners: Arc<Owners>,
+    pub(crate) budget: Budget,
+    pub(crate) secret: RequestSecret,
+    pub(crate) synthetic_input: bool,
+}
+
+/// Who calls, and how long and whether the answer is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) turn: Option<&'a Turn>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Core {
+    id: SessionId,
+    parts: Parts,
+    shared: Arc<Shared>,
+    mirror: Mirror,
+    keys: Keys,
+    meter: Meter,
+    text_key: TextKey,
+    /// The generation whose executor knows this session.
+    begun: Option<u64>,
+    /// The generation that the mirror and the images are of.
+    generation: u64,
+    quarantined: bool,
+}
+
+impl Core {
+    pub(crate) fn new(id: SessionId, parts: Parts, shared: Arc<Shared>, text_key: TextKey) -> Self {
+        let mirror = Mirror::new(id.as_str().to_owned(), parts.budget.clone());
+        Self {
+            id,
+            parts,
+            shared,
+            mirror,
+            keys: Keys::default(),
+            meter: Meter::default(),
+            text_key,
+            begun: None,
+            generation: 0,
+            quarantined: false,
+        }
+    }
+
+    /// A ready executor that knows this session. Rows and images of an earlier one die here.
+    async fn ready(&mut self, context: Context<'_>) -> Result<Arc<Negotiated>, CallError> {
+        let negotiated = self.parts.forward.ready(context.cancel).await.map_err(outcome::not_ready)?;
+        let generation = negotiated.generation;
+        if generation != self.generation {
+            let limits = negotiated.handshake.limits;
+            let live_max = usize::try_from(limits.snapshots_per_session).unwrap_or(usize::MAX);
+            self.mirror.begin_generation(generation, live_max, Duration::from_millis(limits.snapshot_ttl_ms));
+            self.images().clear();
+            self.generation = generation;
+            self.publish();
+        }
+        if self.begun != Some(generation) {
+            let begun = self.parts.forward.begin_session(&self.id, self.sending(context, Duration::ZERO)).await;
+            match begun.map_err(|error| outcome::executor_error(&error, None))?.value {
+                Answer::Done(_) => self.begun = Some(generation),
+                Answer::Refused(refusal) => {
+                    return Err(CallError::Refused { fault: DomainFault::from(&refusal), decision_id: None });
+                }
+            }
+        }
+        Ok(negotiated)
+    }
+
+    fn sending(&self, context: Context<'_>, extra: Duration) -> Sending {
+        Sending {
+            session: Some(self.id.clone()),
+            deadline: context.deadline,
+            extra,
+            cancel: context.cancel.clone(),
+        }
+    }
+
+    /// Takes a snapshot of an answer into the mirror and makes what the caller gets of it, without the picture's bytes.
+    fn register(&mut self, snapshot: Snapshot, delivery: ImageDelivery, negotiated: &Negotiated) -> Frame {
+        let now = Instant::now();
+        let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
+        // The clock of the answer is the executor's; a future time would lengthen the life of a frame.
+        let age = Duration::from_millis(unix_ms().saturating_sub(snapshot.captured_at.0)).min(ttl);
+        let expires_unix_ms = unix_ms().saturating_add(millis(ttl.saturating_sub(age)));
+        let expires = now + ttl.saturating_sub(age);
+        let elements = snapshot.all_elements().map(|element| {
+            (element.token.as_str().to_owned(), policy::element(element))
+        });
+        self.mirror.insert(
+            NewRow {
+                id: snapshot.snapshot_id.clone(),
+                window: snapshot.target.window(),
+                target: Some(policy::target(&snapshot.target)),
+                window_digest: snapshot.window_digest.to_string(),
+                truncated: snapshot.truncated.elements || snapshot.truncated.depth,
+                bounds: snapshot.target.bounds,
+                scale: snapshot.image.as_ref().map(|image| image.scale),
+                age,
+                elements: elements.collect(),
+            },
+            now,
+        );
+        self.parts.owners.note(&snapshot.snapshot_id, &self.id, negotiated.generation);
+        let image = snapshot.image.as_ref();
+        let info = image.map(|image| {
+            self.images().add(image, source(image, negotiated), Some(snapshot.snapshot_id.clone()), expires)
+        });
+        let absence = match (delivery, &info) {
+            (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
+            (ImageDelivery::Reference | ImageDelivery::Inline, None) => Some(ImageAbsence::OmittedByExecutor),
+            (ImageDelivery::Reference | ImageDelivery::Inline, Some(_)) => None,
+        };
+        let info = info.filter(|_| delivery != ImageDelivery::None);
+        Frame { snapshot: Arc::new(snapshot), expires_unix_ms, picture: Picture { info, data: None, absence } }
+    }
+
+    /// Fills in the bytes of a picture that is wanted inline.
+    ///
+    /// # Errors
+    /// When the file is not what the executor said; the executor is ended for it.
+    async fn inline(
+        &self,
+        picture: &mut Picture,
+        source: Option<Source>,
+        delivery: ImageDelivery,
+        method: Method,
+    ) -> Result<(), CallError> {
+        let (ImageDelivery::Inline, Some(info), Some(source)) = (delivery, picture.info.clone(), source) else {
+            return Ok(());
+        };
+        if info.byte_length > INLINE_MAX_BYTES {
+            picture.absence = Some(ImageAbsence::TooLargeForInline);
+            return Ok(());
+        }
+        let generation = source.generation;
+        let read = tokio::task::spawn_blocking(move || image::read(&source, &info)).await;
+        match read {
+            Ok(Ok(bytes)) => picture.data = Some(bytes),
+            Ok(Err(ReadError::Violation(violation))) => {
+                self.parts.forward.report_violation(generation, method, violation);
+                return Err(CallError::Protocol { generation, decision_id: None });
+            }
+            // A reader that panicked has read nothing.
+            Ok(Err(ReadError::Unreadable | ReadError::TooLarge)) | Err(_) => {
+                picture.absence = Some(ImageAbsence::Unreadable);
+            }
+        }
+        Ok(())
+    }
+
+    fn images(&self) -> std::sync::MutexGuard<'_, super::image::Images> {
+        self.shared.images.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the outside which frames live, and drops the images of those that do not.
+    pub(crate) fn publish(&mut self) {
+        let now = Instant::now();
+        self.mirror.expire(now);
+        self.images().retain(now, |snapshot| self.mirror.holds(snapshot));
+        self.shared.set_live(self.generation, self.mirror.live());
+    }
+
+    /// Ends the session at the executor, if that one still knows it, and says what was dropped.
+    pub(crate) async fn end(mut self) -> EndedSession {
+        self.publish();
+        let held = EndedSession {
+            released_snapshots: u32::try_from(self.mirror.live().len()).unwrap_or(u32::MAX),
+            released_images: 0,
+        };
+        let known = self.begun.is_some_and(|generation| generation == self.parts.forward.generation());
+        if !known {
+            return EndedSession::default();
+        }
+        let sending = Sending {
+            session: Some(self.id.clone()),
+            deadline: Some(Instant::now() + END_PATIENCE),
+            extra: Duration::ZERO,
+            cancel: CancellationToken::new(),
+        };
+        match self.parts.forward.end_session(&self.id, sending).await {
+            Ok(maka_cu_host::Answer { value: Answer::Done(ended), .. }) => EndedSession {
+                released_snapshots: ended.released.snapshots,
+                released_images: ended.released.images,
+            },
+            // A dead executor holds nothing, and a session that does not end dies with its executor.
+            Ok(_) | Err(_) => held,
+        }
+    }
+}
+
+fn source(image: &ImageRef, negotiated: &Negotiated) -> Source {
+    Source {
+        image_dir: negotiated.image_dir.clone(),
+        path: image.path.as_path().to_owned(),
+        generation: negotiated.generation,
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

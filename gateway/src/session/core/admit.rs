@@ -1,0 +1,156 @@
+//! Judging one executor call: facts in, permit out, and the permit redeemed at once.
+
+use maka_cu_protocol::ids::SnapshotId;
+use maka_cu_protocol::method::Method;
+use maka_policy_host::call::ExecutorCall;
+use maka_policy_host::codes::Refusal;
+use maka_policy_host::digest::Digest;
+use maka_policy_host::facts::{Action, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState};
+use maka_policy_host::fingerprint::Fingerprint;
+use maka_policy_host::permit::{Permit, Recheck};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Context, Core};
+use crate::error::CallError;
+use crate::policy;
+
+/// What is asked of the policy.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) tool_call_id: &'a str,
+    pub(super) method: Method,
+    pub(super) params: &'a Value,
+    pub(super) action: Action,
+    pub(super) claim: Claim,
+    /// The quoted snapshot, for methods that quote one.
+    pub(super) quoted: Option<&'a SnapshotId>,
+    /// Whether the quoted token is a focus token.
+    pub(super) is_focus: bool,
+    pub(super) request: Option<Digest>,
+}
+
+impl<'a> Ask<'a> {
+    /// A method that only reads.
+    pub(super) fn read(method: Method, params: &'a Value) -> Self {
+        Self {
+            tool_call_id: "",
+            method,
+            params,
+            action: Action::Observe(method.as_str().to_owned()),
+            claim: Claim::default(),
+            quoted: None,
+            is_focus: false,
+            request: None,
+        }
+    }
+
+    /// The canonical call: what is judged and what is sent.
+    fn call(&self) -> Result<ExecutorCall, CallError> {
+        ExecutorCall::new(self.method.as_str(), self.params)
+            .map_err(|_| CallError::Malformed { field: "action", rule: "nested too deep" })
+    }
+}
+
+/// What the mirror says about a quoted snapshot.
+struct Recorded {
+    row: SnapshotRow,
+    version: u64,
+    spent_by: Option<Fingerprint>,
+    element: Option<ElementRow>,
+}
+
+impl Core {
+    /// Has the call judged.
+    ///
+    /// # Errors
+    /// The refusal, which is counted.
+    pub(super) fn judge(&mut self, context: Context<'_>, ask: &Ask<'_>) -> Result<Permit<ExecutorCall>, CallError> {
+        let facts = self.facts(context, ask);
+        let call = ask.call()?;
+        self.parts.judge.admit_dispatch(&facts, call).map_err(|refusal| self.refuse(context, refusal))
+    }
+
+    /// Uses a permit, judging once more when the world changed between judging and sending.
+    ///
+    /// # Errors
+    /// The refusal of the second judgement, or `facts_changed`.
+    pub(super) fn redeem<T>(
+        &mut self,
+        context: Context<'_>,
+        ask: &Ask<'_>,
+        permit: Permit<ExecutorCall>,
+        mut send: impl FnMut(&Core, Permit<ExecutorCall>, Recheck) -> Result<T, maka_policy_host::permit::Stale>,
+    ) -> Result<T, CallError> {
+        let now = self.recheck(ask);
+        if let Ok(sent) = send(self, permit, now) {
+            return Ok(sent);
+        }
+        let permit = self.judge(context, ask)?;
+        let now = self.recheck(ask);
+        if let Ok(sent) = send(self, permit, now) {
+            return Ok(sent);
+        }
+        let facts = self.facts(context, ask);
+        let refusal = self.parts.judge.facts_changed(&facts, &ask.call()?);
+        Err(self.refuse(context, refusal))
+    }
+
+    fn refuse(&mut self, context: Context<'_>, refusal: Refusal) -> CallError {
+        self.meter.denied(context.turn);
+        CallError::Policy(Box::new(refusal))
+    }
+
+    fn recheck(&mut self, ask: &Ask<'_>) -> Recheck {
+        Recheck {
+            policy_generation: self.parts.judge.generation(),
+            executor_generation: self.parts.forward.generation(),
+            row_version: self.recorded(ask).version,
+        }
+    }
+
+    fn facts(&mut self, context: Context<'_>, ask: &Ask<'_>) -> DispatchFacts {
+        let forward = &self.parts.forward;
+        let authority =
+            policy::authority(self.generation, forward.allows_global_pointer(), self.parts.synthetic_input);
+        let recorded = self.recorded(ask);
+        let (element, focus) = if ask.is_focus { (None, recorded.element) } else { (recorded.element, None) };
+        DispatchFacts {
+            tool_call_id: ask.tool_call_id.to_owned(),
+            caller: policy::caller(context.caller, self.id.as_str(), context.turn),
+            authority,
+            meter: self.meter.facts(context.turn, self.shared.calls_in_flight(), Instant::now()),
+            approval: None,
+            action: ask.action.clone(),
+            claim: ask.claim.clone(),
+            snapshot: recorded.row,
+            element,
+            focus,
+            spent_fingerprint: recorded.spent_by,
+            row_version: recorded.version,
+            request: ask.request,
+        }
+    }
+
+    /// The recorded side of the quoted snapshot. An id of another session arrives with its owner, so that a policy can
+    /// tell it from one that never was.
+    fn recorded(&mut self, ask: &Ask<'_>) -> Recorded {
+        let nothing = |row| Recorded { row, version: 0, spent_by: None, element: None };
+        let Some(id) = ask.quoted else { return nothing(SnapshotRow::never_seen("")) };
+        if let Some(look) = self.mirror.look(id, Instant::now()) {
+            let token = ask.claim.element_token.as_deref();
+            let element = token.and_then(|token| self.mirror.element(id, token));
+            return Recorded { row: look.row, version: look.version, spent_by: look.spent_by, element };
+        }
+        let never_seen = SnapshotRow::never_seen(id.as_str());
+        match self.parts.owners.owner(id) {
+            Some((owner, generation)) if owner != self.id => nothing(SnapshotRow {
+                state: if generation == self.generation { SnapshotState::Live } else { SnapshotState::OtherGeneration },
+                owner_session: owner.as_str().to_owned(),
+                generation,
+                ..never_seen
+            }),
+            Some(_) | None => nothing(never_seen),
+        }
+    }
+}

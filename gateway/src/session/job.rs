@@ -1,0 +1,84 @@
+//! What waits in a session's mailbox: one call, and who wants its answer.
+
+use std::task::{Context, Poll};
+
+use maka_cu_protocol::ids::ToolCallId;
+use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::answer::{Decided, DispatchOutcome, Frame, LaunchOutcome, ScreenPicture};
+use super::call::{CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
+use super::caller::Caller;
+use super::shared::InFlight;
+use crate::error::CallError;
+
+/// The answer goes here. The receiver is dropped when the caller is gone, which cancels the call.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, CallError>>;
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) caller: Caller,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) work: Work,
+    pub(crate) in_flight: InFlight,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Apps(Reply<Decided<Vec<AppEntry>>>),
+    Windows(Reply<Decided<Vec<WindowEntry>>>),
+    Snapshot(SnapshotCall, Reply<Decided<Frame>>),
+    Capture(CaptureCall, Reply<Decided<ScreenPicture>>),
+    Launch(LaunchCall, Reply<LaunchOutcome>),
+    Dispatch(Box<DispatchCall>, Reply<DispatchOutcome>),
+}
+
+impl Work {
+    /// The idempotency key, for what has one.
+    pub(crate) fn key(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::Launch(call, _) => Some(&call.tool_call_id),
+            Self::Dispatch(call, _) => Some(&call.tool_call_id),
+            Self::Apps(_) | Self::Windows(_) | Self::Snapshot(..) | Self::Capture(..) => None,
+        }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Apps(reply) => reply.is_closed(),
+            Self::Windows(reply) => reply.is_closed(),
+            Self::Snapshot(_, reply) => reply.is_closed(),
+            Self::Capture(_, reply) => reply.is_closed(),
+            Self::Launch(_, reply) => reply.is_closed(),
+            Self::Dispatch(_, reply) => reply.is_closed(),
+        }
+    }
+
+    /// Ready when nobody waits for the answer any more.
+    pub(crate) fn poll_abandoned(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Apps(reply) => reply.poll_closed(context),
+            Self::Windows(reply) => reply.poll_closed(context),
+            Self::Snapshot(_, reply) => reply.poll_closed(context),
+            Self::Capture(_, reply) => reply.poll_closed(context),
+            Self::Launch(_, reply) => reply.poll_closed(context),
+            Self::Dispatch(_, reply) => reply.poll_closed(context),
+        }
+    }
+
+    /// Answers with an error. A caller that is gone does not hear it.
+    pub(crate) fn fail(self, error: CallError) {
+        match self {
+            Self::Apps(reply) => drop(reply.send(Err(error))),
+            Self::Windows(reply) => drop(reply.send(Err(error))),
+            Self::Snapshot(_, reply) => drop(reply.send(Err(error))),
+            Self::Capture(_, reply) => drop(reply.send(Err(error))),
+            Self::Launch(_, reply) => drop(reply.send(Err(error))),
+            Self::Dispatch(_, reply) => drop(reply.send(Err(error))),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The task of one session: takes calls from the mailbox, runs one at a time, and hears who gives up.
+//!
+//! While a call runs, the mailbox is still emptied into a queue, so that a repeated key can be seen and a deadline kept.
+//! A call is cancelled when its caller is gone and no queued call repeats its key; a repeated call simply runs after the
+//! first and finds its outcome. Cancelling never goes through the mailbox: it is the caller's dropped receiver.
+
+use std::collections::VecDeque;
+use std::future::{pending, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use maka_cu_protocol::ids::{SessionId, ToolCallId};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::EndedSession;
+use super::core::{Context, Core};
+use super::job::{Job, Reply, Work};
+use super::shared::Shared;
+use crate::error::CallError;
+use crate::forward::Forward;
+
+/// Calls that may wait in the mailbox; when it is full, further calls are refused with `calls_in_session`.
+pub(crate) const MAILBOX: usize = 16;
+
+/// Calls that may wait behind the running one; when it is full, the mailbox fills.
+const QUEUE_MAX: usize = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) core: Core,
+    pub(crate) inbox: Inbox,
+    pub(crate) idle_ttl: Duration,
+    pub(crate) ended: watch::Sender<Option<EndedSession>>,
+}
+
+/// The calls that wait, and the wish that the session ends.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) id: SessionId,
+    pub(crate) mailbox: mpsc::Receiver<Job>,
+    pub(crate) queue: VecDeque<Job>,
+    pub(crate) end: CancellationToken,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) forward: Forward,
+}
+
+impl Task {
+    /// Runs until the session is ended or idle for too long. `forget` takes it out of the registry, so that no new call
+    /// arrives while it ends.
+    pub(crate) async fn run(mut self, forget: impl FnOnce(&SessionId)) {
+        while let Some(job) = self.inbox.next(self.idle_ttl).await {
+            self.work(job).await;
+            self.core.publish();
+        }
+        forget(&self.inbox.id);
+        self.inbox.mailbox.close();
+        while let Some(job) = self.inbox.queue.pop_front() {
+            job.work.fail(CallError::SessionEnded);
+        }
+        while let Some(job) = self.inbox.mailbox.recv().await {
+            job.work.fail(CallError::SessionEnded);
+        }
+        let ended = self.core.end().await;
+        tracing::info!(session_id = %self.inbox.id, "session ended");
+        self.ended.send_replace(Some(ended));
+    }
+
+    async fn work(&mut self, job: Job) {
+        let Job { caller, deadline, work, in_flight } = job;
+        let cancel = CancellationToken::new();
+        let core = &mut self.core;
+        let inbox = &mut self.inbox;
+        let context = |turn| Context { caller: &caller, turn, deadline, cancel: &cancel };
+        let is_abandoned = work.is_abandoned();
+        match work {
+            // Nothing was sent for it, and for an action nothing will be: its key says so.
+            Work::Launch(call, _) if is_abandoned => core.abandon_launch(&call),
+            Work::Dispatch(call, _) if is_abandoned => core.abandon_dispatch(&call),
+            Work::Apps(_) | Work::Windows(_) | Work::Snapshot(..) | Work::Capture(..) if is_abandoned => {}
+            Work::Apps(reply) => inbox.drive(None, &cancel, reply, core.apps(context(None))).await,
+            Work::Windows(reply) => inbox.drive(None, &cancel, reply, core.windows(context(None))).await,
+            Work::Snapshot(call, reply) => {
+                inbox.drive(None, &cancel, reply, Box::pin(core.snapshot(context(None), &call))).await;
+            }
+            Work::Capture(call, reply) => {
+                inbox.drive(None, &cancel, reply, Box::pin(core.capture(context(None), &call))).await;
+            }
+            Work::Launch(call, reply) => {
+                let work = Box::pin(core.launch(context(call.turn.as_ref()), &call));
+                inbox.drive(Some(&call.tool_call_id), &cancel, reply, work).await;
+            }
+            Work::Dispatch(call, reply) => {
+                let work = Box::pin(core.dispatch(context(call.turn.as_ref()), &call));
+                inbox.drive(Some(&call.tool_call_id), &cancel, reply, work).await;
+            }
+        }
+        drop(in_flight);
+    }
+}
+
+impl Inbox {
+    /// The next call; nothing when the session is to end.
+    async fn next(&mut self, idle_ttl: Duration) -> Option<Job> {
+        loop {
+            if self.end.is_cancelled() {
+                return None;
+            }
+            if let Some(job) = self.queue.pop_front() {
+                match job.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    true => job.work.fail(CallError::Deadline { stage: None }),
+                    false => return Some(job),
+                }
+                continue;
+            }
+            let idle_at = self.shared.touched() + idle_ttl;
+            // All three are cancel-safe: a token, a channel's receive and a timer.
+            tokio::select! {
+                biased;
+                () = self.end.cancelled() => return None,
+                job = self.mailbox.recv() => self.queue.push_back(job?),
+                () = sleep_until(idle_at) => {
+                    let is_idle = self.shared.touched() + idle_ttl <= Instant::now();
+                    if is_idle && self.shared.calls_in_flight() == 0 {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a call to its end while serving the mailbox.
+    async fn drive<T>(
+        &mut self,
+        key: Option<&ToolCallId>,
+        cancel: &CancellationToken,
+        mut reply: Reply<T>,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) {
+        let mut work = pin!(work);
+        let answer = loop {
+            let has_room = self.queue.len() < QUEUE_MAX;
+            let expiry = self.queue.iter().filter_map(|job| job.deadline).min();
+            let (mailbox, queue, end) = (&mut self.mailbox, &mut self.queue, &self.end);
+            let abandoned = poll_fn(|context| {
+                let repeats = queue.iter_mut().filter(|job| key.is_some() && job.work.key() == key);
+                let wanted = repeats.map(|job| job.work.poll_abandoned(context)).filter(Poll::is_pending).count();
+                if wanted == 0 { reply.poll_closed(context) } else { Poll::Pending }
+            });
+            // The call itself is pinned outside the loop; the others are cancel-safe.
+            tokio::select! {
+                biased;
+                answer = &mut work => break answer,
+                () = abandoned, if !cancel.is_cancelled() => self.cancel(cancel),
+                () = end.cancelled(), if !cancel.is_cancelled() => self.cancel(cancel),
+                Some(job) = mailbox.recv(), if has_room => self.queue.push_back(job),
+                () = at(expiry) => self.expire(),
+            }
+        };
+        // Nobody may be there to hear it: the outcome of an action is kept under its key.
+        drop(reply.send(answer));
+    }
+
+    /// Cancels what runs; the supervisor sends `$/cancel` and gives the executor its grace.
+    fn cancel(&self, cancel: &CancellationToken) {
+        cancel.cancel();
+        self.forward.note_cancel(&self.id);
+    }
+
+    /// Answers queued calls whose deadline passed: nothing was sent for them.
+    fn expire(&mut self) {
+        let now = Instant::now();
+        let (over, kept) = self.queue.drain(..).partition(|job| job.deadline.is_some_and(|deadline| deadline <= now));
+        self.queue = kept;
+        let over: VecDeque<Job> = over;
+        for job in over {
+            job.work.fail(CallError::Deadline { stage: None });
+        }
+    }
+}
+
+/// A timer for what may have no time.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => pending().await,
+    }
+}
