@@ -2,7 +2,7 @@
 //!
 //! It is a back end like the others, not a stand-in for one: windows have an order and cover each other, processes come
 //! and go, controls vanish, applications answer slowly or decline, and every picture is painted from the state at that
-//! moment. What it shows is described by a scenario in TOML ([`scenario`]); a rich one is built in. It is chosen by
+//! moment. What it shows is described by a scenario in TOML (its README lists every key); a rich one is built in. It is chosen by
 //! name only, so that a lost display can never silently turn into an imaginary one.
 //!
 //! The files follow the ones of the other back ends: `display`, `window`, `accessibility` and `input` answer the
