@@ -1,0 +1,393 @@
+//! Reads requests, runs them in their lanes, writes exactly one answer for each.
+//!
+//! One task owns everything: the line codec, the lanes, the table of unanswered requests and the running jobs. Jobs are
+//! blocking and run on their own threads; they share nothing with this task but their [`Ticket`].
+//!
+//! INVARIANT: an id is answered by whoever takes it out of `pending`, so it is answered once: by the finished job, by a
+//! cancel that came before the job's commit point, or by the shutdown.
+//! INVARIANT: no request is read unless its answer fits into the output queue beside the answers still owed. A host that
+//! stops reading therefore stops being read, and nothing grows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use maka_cu_protocol::codec::{LINE_LIMIT_BEFORE_HANDSHAKE, LineCodec};
+use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::rpc::{Incoming, Request, RequestId, RpcCode, RpcError, error_response};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use tokio::sync::mpsc;
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{self, Instant, MissedTickBehavior};
+
+use crate::call::Call;
+use crate::executor::{Executor, Greeting};
+use crate::exit::Exit;
+use crate::reply::{RefusalShape, Reply};
+use lanes::{LaneKey, Lanes, MAX_PENDING};
+use pipes::Output;
+use ticket::Ticket;
+
+pub mod lanes;
+pub mod pipes;
+pub mod ticket;
+
+/// Answers that may wait for the host to read them: more than can ever be owed.
+pub const ANSWERS_QUEUED: usize = 2 * MAX_PENDING;
+
+/// How often it is checked that the host process exists (spec §2.1).
+const HOST_POLL: Duration = Duration::from_secs(2);
+
+/// How long the last answers may take to be written once everything else has ended.
+const FLUSH_GRACE: Duration = Duration::from_secs(1);
+
+/// What ends the service from outside.
+#[derive(Debug)]
+pub struct Signals {
+    /// SIGTERM.
+    pub terminate: tokio::signal::unix::Signal,
+    /// SIGINT, for a person at a terminal; same meaning.
+    pub interrupt: tokio::signal::unix::Signal,
+}
+
+/// Serves until shutdown; returns when everything owed was answered, every session ended and the output flushed.
+pub async fn serve(
+    executor: Arc<Executor>,
+    input: mpsc::Receiver<Vec<u8>>,
+    output: Output,
+    signals: Signals,
+) -> Exit {
+    let mut server = Server {
+        executor,
+        codec: LineCodec::new(LINE_LIMIT_BEFORE_HANDSHAKE),
+        lines_waiting: false,
+        input_open: true,
+        answers: output.lines,
+        lanes: Lanes::default(),
+        pending: HashMap::new(),
+        running: JoinSet::new(),
+        jobs: HashMap::new(),
+        phase: Phase::BeforeHandshake,
+    };
+    let exit = server.run(input, output.done, signals).await;
+    server.executor.end_all_sessions();
+    exit
+}
+
+struct Server {
+    executor: Arc<Executor>,
+    codec: LineCodec,
+    /// The codec may hold complete lines that were not looked at yet.
+    lines_waiting: bool,
+    input_open: bool,
+    answers: mpsc::Sender<Vec<u8>>,
+    lanes: Lanes<Job>,
+    pending: HashMap<RequestId, Pending>,
+    running: JoinSet<Vec<u8>>,
+    jobs: HashMap<task::Id, (LaneKey, RequestId)>,
+    phase: Phase,
+}
+
+/// How far the service has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    BeforeHandshake,
+    Serving {
+        host: Pid,
+    },
+    /// Nothing new is taken on; what runs may run until the instant.
+    Draining {
+        until: Instant,
+    },
+    /// The last answer was written; nothing more is read.
+    Over(Exit),
+}
+
+/// A request that waits in a lane or runs.
+struct Job {
+    id: RequestId,
+    call: Call,
+    ticket: Ticket,
+}
+
+/// A request that is owed an answer.
+struct Pending {
+    ticket: Ticket,
+    lane: LaneKey,
+    shape: RefusalShape,
+    started: bool,
+}
+
+impl Server {
+    async fn run(
+        &mut self,
+        mut input: mpsc::Receiver<Vec<u8>>,
+        mut written: tokio::sync::oneshot::Receiver<()>,
+        mut signals: Signals,
+    ) -> Exit {
+        let mut host_poll = interval(HOST_POLL);
+        let mut sweep = interval(self.executor.sweep_interval());
+        // Every branch is cancel-safe: channel receives, joins, ticks and permits lose nothing when dropped.
+        let exit = loop {
+            self.read_waiting_lines();
+            match self.phase {
+                Phase::Over(exit) => break exit,
+                Phase::Draining { .. } if self.pending.is_empty() => break Exit::Done,
+                Phase::BeforeHandshake | Phase::Serving { .. } | Phase::Draining { .. } => {}
+            }
+            let owed = self.pending.len();
+            let answers = self.answers.clone();
+            let grace_over = match self.phase {
+                Phase::Draining { until } => until,
+                Phase::BeforeHandshake | Phase::Serving { .. } | Phase::Over(_) => far_future(),
+            };
+            tokio::select! {
+                _ = signals.terminate.recv() => self.begin_shutdown("SIGTERM"),
+                _ = signals.interrupt.recv() => self.begin_shutdown("SIGINT"),
+                Some(finished) = self.running.join_next_with_id() => self.finish(finished),
+                chunk = input.recv(), if self.input_open && !self.lines_waiting => match chunk {
+                    Some(chunk) => {
+                        self.codec.push(&chunk);
+                        self.lines_waiting = true;
+                    }
+                    None => {
+                        self.input_open = false;
+                        self.begin_shutdown("end of input");
+                    }
+                },
+                // Lines wait because the output queue is full: go on as soon as one more answer fits.
+                permits = answers.reserve_many(owed + 1), if self.lines_waiting => drop(permits),
+                _ = host_poll.tick() => self.check_host(),
+                _ = sweep.tick() => self.executor.sweep(),
+                () = time::sleep_until(grace_over) => {
+                    self.give_up();
+                    break Exit::Done;
+                }
+                _ = &mut written => {
+                    tracing::warn!("the host reads no answers any more");
+                    break Exit::Done;
+                }
+            }
+        };
+        // Closing the queue lets the writer drain it and end.
+        let (closed, _) = mpsc::channel(1);
+        self.answers = closed;
+        if !matches!(time::timeout(FLUSH_GRACE, &mut written).await, Ok(_)) {
+            tracing::warn!("the last answers could not be written in time");
+        }
+        exit
+    }
+
+    /// Handles the complete lines that the codec holds, as far as their answers fit.
+    fn read_waiting_lines(&mut self) {
+        while self.lines_waiting && !matches!(self.phase, Phase::Over(_)) {
+            if self.answers.capacity() <= self.pending.len() {
+                return;
+            }
+            match self.codec.next_line() {
+                Ok(Some(line)) => self.handle(Incoming::parse(&line)),
+                Ok(None) => self.lines_waiting = false,
+                Err(error) => {
+                    // The stream cannot be split any more, so nothing after this could be understood.
+                    tracing::error!(%error, "the input is unusable");
+                    self.lines_waiting = false;
+                    self.input_open = false;
+                    self.reply_error(None, &RpcError::new(RpcCode::ParseError));
+                    self.begin_shutdown("unusable input");
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Ignored => {}
+            Incoming::Invalid(id, error) => self.reply_error(id, &error),
+            Incoming::Cancel(id) => self.cancel(id),
+            // A second request of an id that is still owed an answer could not be told apart from the first.
+            Incoming::Request(request) if self.pending.contains_key(&request.id) => {
+                self.reply_error(None, &RpcError::new(RpcCode::InvalidRequest));
+            }
+            Incoming::Request(request) => match self.phase {
+                Phase::Draining { .. } | Phase::Over(_) => {
+                    self.reply_error(Some(request.id), &RpcError::new(RpcCode::ShuttingDown));
+                }
+                Phase::BeforeHandshake => self.greet(&request),
+                Phase::Serving { .. } => {
+                    if let Err(error) = self.accept(&request) {
+                        self.reply_error(Some(request.id), &error);
+                    }
+                }
+            },
+        }
+    }
+
+    /// The first request has to be a `host.hello` that we can agree to.
+    fn greet(&mut self, request: &Request) {
+        match self.executor.greet(request) {
+            Ok(Greeting { host, result }) => {
+                self.phase = Phase::Serving { host };
+                self.reply(Reply::Result(result).encode(request.id));
+            }
+            Err(error) => {
+                self.reply_error(Some(request.id), &error);
+                if error.code() == Some(RpcCode::ProtocolVersionMismatch) {
+                    self.phase = Phase::Over(Exit::VersionMismatch);
+                }
+            }
+        }
+    }
+
+    /// Parses a request and gives it to its lane.
+    fn accept(&mut self, request: &Request) -> Result<(), RpcError> {
+        let call = Call::parse(request)?;
+        let shape = call.refusal_shape();
+        if let Some(code) = call.immediate_refusal() {
+            self.reply(shape.refuse(code).encode(request.id));
+            return Ok(());
+        }
+        if self.lanes.len() >= MAX_PENDING {
+            tracing::warn!(id = %request.id, "too many requests are unanswered");
+            self.reply(shape.refuse(DomainCode::Timeout).encode(request.id));
+            return Ok(());
+        }
+        let lane = self.executor.lane_of(&call);
+        let ticket = Ticket::default();
+        let job = Job {
+            id: request.id,
+            call,
+            ticket: ticket.clone(),
+        };
+        self.pending.insert(
+            request.id,
+            Pending {
+                ticket,
+                lane,
+                shape,
+                started: false,
+            },
+        );
+        if let Some(job) = self.lanes.submit(lane, job) {
+            self.start(lane, job);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, lane: LaneKey, job: Job) {
+        if let Some(pending) = self.pending.get_mut(&job.id) {
+            pending.started = true;
+        }
+        let executor = Arc::clone(&self.executor);
+        let id = job.id;
+        let handle = self
+            .running
+            .spawn_blocking(move || executor.run(&job.call, &job.ticket).encode(job.id));
+        self.jobs.insert(handle.id(), (lane, id));
+    }
+
+    /// A job ended: answers it, unless somebody else has, and starts the next one of its lane.
+    fn finish(&mut self, finished: Result<(task::Id, Vec<u8>), JoinError>) {
+        let (task_id, answer) = match finished {
+            Ok((task_id, answer)) => (task_id, Some(answer)),
+            Err(error) => (error.id(), None),
+        };
+        let Some((lane, id)) = self.jobs.remove(&task_id) else {
+            return;
+        };
+        if self.pending.remove(&id).is_some() {
+            match answer {
+                Some(answer) => self.reply(answer),
+                None => {
+                    tracing::error!(%id, "a request ended in a panic");
+                    self.reply_error(Some(id), &RpcError::new(RpcCode::InternalError));
+                }
+            }
+        }
+        if let Some(next) = self.lanes.finish(lane) {
+            self.start(lane, next);
+        }
+    }
+
+    fn cancel(&mut self, id: RequestId) {
+        let Some(pending) = self.pending.get(&id) else {
+            return;
+        };
+        if !pending.ticket.cancel() {
+            tracing::debug!(%id, "cancelled too late, the true outcome follows");
+            return;
+        }
+        tracing::debug!(%id, started = pending.started, "cancelled");
+        if let Some(pending) = self.pending.remove(&id) {
+            self.lanes.withdraw(pending.lane, |job| job.id == id);
+            self.reply(pending.shape.refuse(DomainCode::Aborted).encode(id));
+        }
+    }
+
+    fn begin_shutdown(&mut self, cause: &'static str) {
+        match self.phase {
+            Phase::Draining { .. } | Phase::Over(_) => return,
+            Phase::BeforeHandshake | Phase::Serving { .. } => {}
+        }
+        tracing::info!(cause, unanswered = self.pending.len(), "shutting down");
+        self.phase = Phase::Draining {
+            until: Instant::now() + self.executor.shutdown_grace(),
+        };
+        for job in self.lanes.drain() {
+            if let Some(pending) = self.pending.remove(&job.id) {
+                self.reply(pending.shape.refuse(DomainCode::Aborted).encode(job.id));
+            }
+        }
+    }
+
+    /// The grace is over: answers what is still owed with what can be said about it.
+    fn give_up(&mut self) {
+        for (id, pending) in std::mem::take(&mut self.pending) {
+            let began = !pending.ticket.cancel();
+            tracing::warn!(%id, began, "unfinished at the end of the grace");
+            let reply = if began {
+                pending.shape.interrupted()
+            } else {
+                pending.shape.refuse(DomainCode::Aborted)
+            };
+            self.reply(reply.encode(id));
+        }
+    }
+
+    fn check_host(&mut self) {
+        if let Phase::Serving { host } = self.phase
+            && kill(host, None) == Err(Errno::ESRCH)
+        {
+            self.begin_shutdown("the host process is gone");
+        }
+    }
+
+    fn reply_error(&self, id: Option<RequestId>, error: &RpcError) {
+        self.reply(maka_cu_protocol::codec::encode_line(&error_response(
+            id, error,
+        )));
+    }
+
+    fn reply(&self, line: Vec<u8>) {
+        match self.answers.try_send(line) {
+            Ok(()) => {}
+            // The writer has ended; the loop sees that and ends as well.
+            Err(mpsc::error::TrySendError::Closed(_)) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                unreachable!("a line is read only while its answer fits beside those still owed")
+            }
+        }
+    }
+}
+
+fn interval(period: Duration) -> time::Interval {
+    let mut interval = time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+/// Tokio needs some instant; this one is never waited for.
+fn far_future() -> Instant {
+    Instant::now() + Duration::from_secs(60 * 60 * 24 * 365)
+}
