@@ -1,0 +1,4 @@
+//! Pictures on disk: encoding, naming, budget and deletion.
+
+pub mod encode;
+pub mod store;

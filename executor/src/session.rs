@@ -1,0 +1,332 @@
+//! Sessions and the life of their snapshots (spec §3.1, §5.1).
+//!
+//! A snapshot id is `snap_<process nonce>_<session number>_<n>`: `n` counts from 0 within its session, so that the fate of
+//! every snapshot ever minted fits into one byte and codes stay specific for as long as the session lasts, also after a
+//! million dispatches. Only an exact spelling resolves.
+//!
+//! INVARIANT: only a live snapshot changes its state, and the moment it stops being live its picture is deleted.
+//! INVARIANT: what belongs to a session goes with it; an id that was ended and begun again shares nothing with before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::ids::{SessionId, SnapshotId, WindowKey};
+use maka_cu_protocol::sets::CaptureScope;
+use thiserror::Error;
+
+use crate::image::store::StoredImage;
+use crate::snapshot::Snapshot;
+
+/// How many sessions may be live at one time.
+pub const MAX_SESSIONS: usize = 1024;
+
+/// Why a session cannot begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BeginError {
+    /// The id is live.
+    #[error("the session id is live")]
+    Live,
+    /// [`MAX_SESSIONS`] are live.
+    #[error("too many sessions are live")]
+    TooMany,
+}
+
+/// The session is not there (any more).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the session was never begun or has ended")]
+pub struct SessionGone;
+
+/// What [`Sessions::end`] dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Live snapshots.
+    pub snapshots: u32,
+    /// Image files, those of screen captures included.
+    pub images: u32,
+}
+
+/// One begun session, as held by a request in flight. Stays harmless after the session has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionHandle {
+    id: SessionId,
+    number: u64,
+    /// How pictures of this session are taken.
+    pub scope: CaptureScope,
+}
+
+/// Bounds from the advertised limits.
+#[derive(Debug, Clone, Copy)]
+pub struct SnapshotLimits {
+    /// `snapshotsPerSession`.
+    pub per_session: usize,
+    /// `snapshotTtlMs`.
+    pub ttl: Duration,
+}
+
+/// Every live session.
+#[derive(Debug)]
+pub struct Sessions {
+    prefix: String,
+    limits: SnapshotLimits,
+    begun: u64,
+    sessions: HashMap<SessionId, Session>,
+}
+
+#[derive(Debug)]
+struct Session {
+    number: u64,
+    scope: CaptureScope,
+    /// What became of snapshot `n`.
+    fates: Vec<Fate>,
+    /// The live ones by `n`, oldest first.
+    live: BTreeMap<usize, Arc<Snapshot>>,
+    captures: Vec<(Instant, StoredImage)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Its id was handed out, the snapshot not (yet) registered.
+    Reserved,
+    Live,
+    Spent,
+    Superseded,
+    Expired,
+    Evicted,
+}
+
+impl Sessions {
+    /// No session yet. `nonce` is random and unique to this process.
+    #[must_use]
+    pub fn new(nonce: &str, limits: SnapshotLimits) -> Self {
+        Self {
+            prefix: format!("snap_{nonce}"),
+            limits,
+            begun: 0,
+            sessions: HashMap::new(),
+        }
+    }
+
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// [`BeginError`]; a live session of that id stays as it is.
+    pub fn begin(&mut self, id: SessionId, scope: CaptureScope) -> Result<(), BeginError> {
+        if self.sessions.contains_key(&id) {
+            return Err(BeginError::Live);
+        }
+        if self.sessions.len() >= MAX_SESSIONS {
+            return Err(BeginError::TooMany);
+        }
+        let session = Session {
+            number: self.begun,
+            scope,
+            fates: Vec::new(),
+            live: BTreeMap::new(),
+            captures: Vec::new(),
+        };
+        self.begun += 1;
+        self.sessions.insert(id, session);
+        Ok(())
+    }
+
+    /// Ends a session and deletes its pictures; an unknown id releases nothing.
+    pub fn end(&mut self, id: &SessionId) -> Released {
+        let Some(session) = self.sessions.remove(id) else {
+            return Released::default();
+        };
+        let mut images = session
+            .captures
+            .iter()
+            .filter(|(_, image)| image.exists())
+            .count();
+        for snapshot in session.live.values() {
+            images += usize::from(snapshot.drop_image());
+        }
+        Released {
+            snapshots: count(session.live.len()),
+            images: count(images),
+        }
+    }
+
+    /// Ends every session, at shutdown.
+    pub fn end_all(&mut self) {
+        let ids: Vec<_> = self.sessions.keys().cloned().collect();
+        for id in ids {
+            self.end(&id);
+        }
+    }
+
+    /// The live session of that id.
+    ///
+    /// # Errors
+    /// [`SessionGone`].
+    pub fn find(&self, id: &SessionId) -> Result<SessionHandle, SessionGone> {
+        let session = self.sessions.get(id).ok_or(SessionGone)?;
+        Ok(SessionHandle {
+            id: id.clone(),
+            number: session.number,
+            scope: session.scope,
+        })
+    }
+
+    /// The live snapshot of that id, or why it cannot be used. Expiry is evaluated here, so the sweep may be late.
+    ///
+    /// # Errors
+    /// One of the five `snapshot_*` codes; `snapshot_unknown` also when the session has ended.
+    pub fn resolve(
+        &mut self,
+        handle: &SessionHandle,
+        id: &SnapshotId,
+        now: Instant,
+    ) -> Result<Arc<Snapshot>, DomainCode> {
+        let n = self
+            .number_of(handle, id)
+            .ok_or(DomainCode::SnapshotUnknown)?;
+        let ttl = self.limits.ttl;
+        let session = self
+            .session(handle)
+            .map_err(|SessionGone| DomainCode::SnapshotUnknown)?;
+        session.expire(now, ttl);
+        match session.fates.get(n) {
+            None | Some(Fate::Reserved) => Err(DomainCode::SnapshotUnknown),
+            Some(Fate::Spent) => Err(DomainCode::SnapshotSpent),
+            Some(Fate::Superseded) => Err(DomainCode::SnapshotSuperseded),
+            Some(Fate::Expired) => Err(DomainCode::SnapshotExpired),
+            Some(Fate::Evicted) => Err(DomainCode::SnapshotEvicted),
+            Some(Fate::Live) => session
+                .live
+                .get(&n)
+                .cloned()
+                .ok_or(DomainCode::SnapshotUnknown),
+        }
+    }
+
+    /// The window of a live snapshot, to choose a lane; changes nothing.
+    #[must_use]
+    pub fn window_of(&self, session: &SessionId, id: &SnapshotId) -> Option<WindowKey> {
+        let handle = self.find(session).ok()?;
+        let n = self.number_of(&handle, id)?;
+        Some(self.sessions.get(session)?.live.get(&n)?.window)
+    }
+
+    /// Hands out the next snapshot id of a session. It resolves to nothing until [`Sessions::register`].
+    ///
+    /// # Errors
+    /// [`SessionGone`].
+    pub fn reserve(&mut self, handle: &SessionHandle) -> Result<SnapshotId, SessionGone> {
+        let session = self.session(handle)?;
+        let n = session.fates.len();
+        session.fates.push(Fate::Reserved);
+        Ok(self.spell(handle, n))
+    }
+
+    /// Makes a snapshot live: supersedes the one of the same window, evicts the oldest beyond the limit.
+    ///
+    /// # Errors
+    /// [`SessionGone`] when the session ended meanwhile; the snapshot's picture is deleted then.
+    pub fn register(
+        &mut self,
+        handle: &SessionHandle,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<(), SessionGone> {
+        let n = self.number_of(handle, &snapshot.id);
+        let limit = self.limits.per_session;
+        let (Ok(session), Some(n)) = (self.session(handle), n) else {
+            snapshot.drop_image();
+            return Err(SessionGone);
+        };
+        let same_window =
+            |(n, other): (&usize, &Arc<Snapshot>)| (other.window == snapshot.window).then_some(*n);
+        let superseded: Vec<usize> = session.live.iter().filter_map(same_window).collect();
+        for old in superseded {
+            session.retire(old, Fate::Superseded);
+        }
+        while session.live.len() >= limit {
+            let Some((&oldest, _)) = session.live.first_key_value() else {
+                break;
+            };
+            session.retire(oldest, Fate::Evicted);
+        }
+        if let Some(fate) = session.fates.get_mut(n) {
+            *fate = Fate::Live;
+            session.live.insert(n, snapshot);
+        }
+        Ok(())
+    }
+
+    /// Uses a snapshot up. One that is not live any more, or whose session has ended, stays as it is.
+    pub fn spend(&mut self, handle: &SessionHandle, id: &SnapshotId) {
+        if let (Some(n), Ok(session)) = (self.number_of(handle, id), self.session(handle)) {
+            session.retire(n, Fate::Spent);
+        }
+    }
+
+    /// Keeps a screen capture's file for the session, for the time to live of a snapshot.
+    ///
+    /// # Errors
+    /// [`SessionGone`]; the file is deleted then.
+    pub fn keep_capture(
+        &mut self,
+        handle: &SessionHandle,
+        taken: Instant,
+        image: StoredImage,
+    ) -> Result<(), SessionGone> {
+        self.session(handle)?.captures.push((taken, image));
+        Ok(())
+    }
+
+    /// Expires what is old enough, so that files really go.
+    pub fn sweep(&mut self, now: Instant) {
+        for session in self.sessions.values_mut() {
+            session.expire(now, self.limits.ttl);
+        }
+    }
+
+    fn session(&mut self, handle: &SessionHandle) -> Result<&mut Session, SessionGone> {
+        self.sessions
+            .get_mut(&handle.id)
+            .filter(|session| session.number == handle.number)
+            .ok_or(SessionGone)
+    }
+
+    fn spell(&self, handle: &SessionHandle, n: usize) -> SnapshotId {
+        SnapshotId::try_new(format!("{}_{}_{n}", self.prefix, handle.number))
+            .expect("the prefix is not empty")
+    }
+
+    /// The `n` of an id that this process spelled for this session.
+    fn number_of(&self, handle: &SessionHandle, id: &SnapshotId) -> Option<usize> {
+        let (_, digits) = id.as_str().rsplit_once('_')?;
+        let n = digits.parse().ok()?;
+        // `+7` and `007` parse as well, and are not what was handed out.
+        (self.spell(handle, n) == *id).then_some(n)
+    }
+}
+
+impl Session {
+    fn retire(&mut self, n: usize, fate: Fate) {
+        if let Some(snapshot) = self.live.remove(&n) {
+            snapshot.drop_image();
+            self.fates[n] = fate;
+        }
+    }
+
+    fn expire(&mut self, now: Instant, ttl: Duration) {
+        let old = |taken: Instant| now.saturating_duration_since(taken) >= ttl;
+        let expired: Vec<usize> = self
+            .live
+            .iter()
+            .filter_map(|(n, snapshot)| old(snapshot.taken).then_some(*n))
+            .collect();
+        for n in expired {
+            self.retire(n, Fate::Expired);
+        }
+        self.captures.retain(|(taken, _)| !old(*taken));
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
