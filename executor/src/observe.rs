@@ -1,0 +1,355 @@
+//! `observe`: one window as a snapshot (spec §3.5, §4).
+//!
+//! Nothing here launches, activates or raises anything, and a window that was named exactly is never replaced by another
+//! one. The order of the checks is part of the contract.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::ids::{Digest, WindowKey};
+use maka_cu_protocol::json::Json;
+use maka_cu_protocol::menu::MenuScope;
+use maka_cu_protocol::params::{ObserveParams, ObserveTarget};
+use maka_cu_protocol::refusal::Refusal;
+use maka_cu_protocol::results::Observed;
+use maka_cu_protocol::sets::Permission;
+use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, SnapshotTarget};
+use tokio_util::sync::CancellationToken;
+
+use crate::backend::desktop::WindowInfo;
+use crate::backend::tree::{NodeRef, WalkBudget, WalkScope};
+use crate::deadline::Deadline;
+use crate::dispatch::occlusion;
+use crate::executor::{Executor, Fault, LIST_BUDGET, bounded, now_ms};
+use crate::reply::encoded_len;
+use crate::server::ticket::Ticket;
+use crate::session::SessionHandle;
+use crate::snapshot::Snapshot;
+use tree::{Parts, Trees};
+
+pub mod picture;
+pub mod tree;
+
+/// How long an accessibility window that must match a listed one may take to show up.
+const MATCH_PATIENCE: Duration = Duration::from_millis(250);
+const MATCH_POLL: Duration = Duration::from_millis(25);
+
+/// Room for the envelope around an observed snapshot.
+const OBSERVE_ENVELOPE_BYTES: u64 = 128;
+
+/// How many times a message that is too large is built again with half the elements.
+const HALVINGS: usize = 3;
+
+/// What to look at, and how closely.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Which window.
+    pub target: ObserveTarget,
+    /// Whether a picture is wanted, and then mandatory.
+    pub include_image: bool,
+    /// Element bound.
+    pub max_elements: u64,
+    /// Depth bound, in levels.
+    pub max_depth: u64,
+    /// Text bound, in grapheme clusters.
+    pub max_text_chars: u64,
+    /// How far to walk the menu, if at all.
+    pub menu: Option<MenuScope>,
+    /// How much of `maxResponseBytes` is needed for what surrounds the snapshot.
+    pub envelope_bytes: u64,
+}
+
+/// A snapshot in both forms: for the wire, and to be registered.
+#[derive(Debug)]
+pub struct Frame {
+    /// What the host gets.
+    pub wire: WireSnapshot,
+    /// What the session keeps.
+    pub kept: Arc<Snapshot>,
+}
+
+impl Look {
+    /// A look at one window within the limits.
+    #[must_use]
+    pub fn at(
+        executor: &Executor,
+        target: ObserveTarget,
+        include_image: bool,
+        menu: Option<MenuScope>,
+    ) -> Self {
+        let limits = executor.limits();
+        Self {
+            target,
+            include_image,
+            max_elements: limits.max_elements,
+            max_depth: limits.max_depth,
+            max_text_chars: limits.max_text_chars,
+            menu,
+            envelope_bytes: OBSERVE_ENVELOPE_BYTES,
+        }
+    }
+}
+
+/// The method.
+///
+/// # Errors
+/// See the table of spec §3.
+pub fn observe(
+    executor: &Executor,
+    params: &ObserveParams,
+    ticket: &Ticket,
+) -> Result<Observed, Fault> {
+    let session = executor.sessions().find(&params.session)?;
+    params.check_limits(executor.limits())?;
+    let mut look = Look::at(
+        executor,
+        params.target.clone(),
+        params.include_image,
+        params.menu.clone(),
+    );
+    let tighter = |bound: Option<std::num::NonZeroU32>, limit| {
+        bound.map_or(limit, |bound| u64::from(bound.get()))
+    };
+    look.max_elements = tighter(params.max_elements, look.max_elements);
+    look.max_depth = tighter(params.max_depth, look.max_depth);
+    look.max_text_chars = tighter(params.max_text_chars, look.max_text_chars);
+    let frame = take(executor, &session, &look, ticket.cancelled())?;
+    // From here on the snapshot is the session's newest, and the host has to be told.
+    ticket.commit()?;
+    executor.sessions().register(&session, frame.kept)?;
+    Ok(Observed {
+        snapshot: Box::new(frame.wire),
+    })
+}
+
+/// Takes a snapshot without registering it. Blocks.
+///
+/// # Errors
+/// A domain refusal, or `session_unknown` when the session ended meanwhile.
+pub fn take(
+    executor: &Executor,
+    session: &SessionHandle,
+    look: &Look,
+    cancel: &CancellationToken,
+) -> Result<Frame, Fault> {
+    let backend = executor.backend();
+    let within = |budget| Deadline::cancellable(budget, cancel.clone());
+    check_access(executor, &within(LIST_BUDGET))?;
+    let windows = backend.windows(&within(LIST_BUDGET))?;
+    let target = resolve(executor, &look.target, &windows, &within(LIST_BUDGET))?;
+    let root = match_root(executor, target.key, &within(LIST_BUDGET))?;
+    let process_start = backend
+        .process_start(target.key.pid)
+        .ok_or(DomainCode::ProcessReplaced)?;
+    let displays = backend.displays(&within(LIST_BUDGET))?;
+    let taken = Instant::now();
+    let captured_at = now_ms();
+    let picture = match look.include_image {
+        true => Some(picture::of_window(
+            executor,
+            session.scope,
+            target,
+            &displays,
+            &within(LIST_BUDGET),
+        )?),
+        false => None,
+    };
+    let trees = walk(executor, &root, target.key, look, cancel)?;
+    let snapshot_id = executor.sessions().reserve(session)?;
+    let (image, stored) = picture.map_or((None, None), |picture| {
+        (Some(picture.reference), Some(picture.file))
+    });
+    let mut wire = WireSnapshot {
+        snapshot_id: snapshot_id.clone(),
+        captured_at,
+        target: describe(target),
+        window_digest: Digest::of(&[]),
+        focused_element_token: None,
+        selected_text: None,
+        image,
+        obscuring_rects: occlusion::above(target, &windows, &displays)
+            .map(|window| window.bounds)
+            .collect(),
+        displays,
+        elements: Vec::new(),
+        truncated: trees.window.truncation,
+        difference: None,
+        menu: None,
+    };
+    let Parts { elements, menu } = fit(executor, look, &trees, target, &mut wire)?;
+    let kept = Snapshot::new(
+        snapshot_id,
+        target.key,
+        process_start,
+        taken,
+        wire.window_digest,
+        elements,
+        menu,
+        stored,
+    );
+    Ok(Frame {
+        wire,
+        kept: Arc::new(kept),
+    })
+}
+
+/// Fills the trees into the snapshot, halving the window's tree until the message fits (spec §1.5).
+fn fit(
+    executor: &Executor,
+    look: &Look,
+    trees: &Trees,
+    target: &WindowInfo,
+    wire: &mut WireSnapshot,
+) -> Result<Parts, Fault> {
+    let limit = executor.limits().max_response_bytes;
+    let tokens: Vec<_> = executor.mint_tokens(trees.len()).collect();
+    let mut keep = trees.window.nodes.len();
+    let mut halvings = 0;
+    loop {
+        let parts = trees.fill(wire, target, keep, bounded(look.max_text_chars), &tokens);
+        let bytes = encoded_len(&wire.write()).saturating_add(look.envelope_bytes);
+        if bytes <= limit {
+            return Ok(parts);
+        }
+        if halvings == HALVINGS || keep == 1 {
+            return Err(Refusal::too_large(bytes, limit).into());
+        }
+        halvings += 1;
+        // Half of what was allowed, not of what was there: a small tree with huge texts is cut as well.
+        keep = (keep / 2).max(1);
+    }
+}
+
+/// Refuses while the screen is locked or the accessibility grant is missing.
+///
+/// # Errors
+/// `screen_locked`, `permission_missing`.
+pub fn check_access(executor: &Executor, deadline: &Deadline) -> Result<(), Fault> {
+    if executor.backend().screen_locked(deadline)? {
+        return Err(DomainCode::ScreenLocked.into());
+    }
+    if !executor.backend().accessibility_permitted(deadline)? {
+        return Err(Refusal::permission(Permission::Accessibility).into());
+    }
+    Ok(())
+}
+
+/// The window that the target names.
+fn resolve<'a>(
+    executor: &Executor,
+    target: &ObserveTarget,
+    windows: &'a [WindowInfo],
+    deadline: &Deadline,
+) -> Result<&'a WindowInfo, Fault> {
+    match target {
+        ObserveTarget::Window(key) => windows
+            .iter()
+            .find(|window| window.key == *key)
+            .ok_or(DomainCode::WindowGone.into()),
+        ObserveTarget::App(app_id) => {
+            let own = || {
+                windows
+                    .iter()
+                    .filter(|window| window.app_id == *app_id && window.layer == 0)
+            };
+            // Front to back; one that is minimised is second choice.
+            if let Some(window) = own()
+                .find(|window| window.on_screen)
+                .or_else(|| own().next())
+            {
+                return Ok(window);
+            }
+            let runs = executor
+                .backend()
+                .applications(deadline)?
+                .iter()
+                .any(|app| app.app_id == *app_id);
+            Err(if runs {
+                DomainCode::WindowGone
+            } else {
+                DomainCode::AppNotFound
+            }
+            .into())
+        }
+    }
+}
+
+/// The accessibility window that belongs to a listed one, which may appear a moment later than the list says.
+fn match_root(executor: &Executor, key: WindowKey, deadline: &Deadline) -> Result<NodeRef, Fault> {
+    let patience = deadline.at_most(MATCH_PATIENCE);
+    loop {
+        if let Some(root) = executor.backend().window_root(key, deadline)? {
+            return Ok(root);
+        }
+        if patience.is_over() {
+            return Err(if deadline.is_cancelled() {
+                DomainCode::Aborted
+            } else {
+                DomainCode::WindowGone
+            }
+            .into());
+        }
+        patience.pause(MATCH_POLL);
+    }
+}
+
+/// Walks the menu, then the window, on one clock of which the menu has a share.
+fn walk(
+    executor: &Executor,
+    root: &NodeRef,
+    key: WindowKey,
+    look: &Look,
+    cancel: &CancellationToken,
+) -> Result<Trees, Fault> {
+    let limits = executor.limits();
+    let milliseconds =
+        |limit: Option<u64>, default: u64| Duration::from_millis(limit.unwrap_or(default));
+    let clock = Deadline::cancellable(
+        milliseconds(limits.tree_walk_ceiling_ms, 6_000),
+        cancel.clone(),
+    );
+    let menu = match &look.menu {
+        None => None,
+        Some(scope) => {
+            let scope = match scope {
+                MenuScope::Bar => WalkScope::MenuBar,
+                MenuScope::Menu { title } => WalkScope::MenuNamed(title.as_app_text().clone()),
+                MenuScope::All => WalkScope::Everything,
+            };
+            let budget = WalkBudget {
+                max_elements: bounded(limits.max_menu_elements.unwrap_or(500)),
+                max_depth: bounded(limits.max_depth),
+                deadline: clock.at_most(milliseconds(limits.menu_walk_ceiling_ms, 1_500)),
+            };
+            let bar = executor.backend().menu_bar(key, &budget.deadline)?;
+            Some(
+                bar.map(|bar| executor.backend().walk(&bar, &scope, &budget))
+                    .transpose()?,
+            )
+        }
+    };
+    let budget = WalkBudget {
+        max_elements: bounded(look.max_elements),
+        max_depth: bounded(look.max_depth),
+        deadline: clock,
+    };
+    let window = executor
+        .backend()
+        .walk(root, &WalkScope::Everything, &budget)?;
+    Trees::new(window, menu).ok_or(DomainCode::CaptureFailed.into())
+}
+
+fn describe(window: &WindowInfo) -> SnapshotTarget {
+    SnapshotTarget {
+        pid: window.key.pid,
+        window_id: window.key.window_id,
+        app_id: window.app_id.clone(),
+        app_name: window.app_name.clone(),
+        title: window.title.clone(),
+        bounds: window.bounds,
+        layer: window.layer,
+        z_index: window.z_index,
+        display_id: window.display_id.clone(),
+    }
+}
