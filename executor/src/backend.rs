@@ -20,12 +20,14 @@ use std::fmt;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, KeyActionKind, PointActionKind};
+use maka_cu_protocol::snapshot::DisplayInfo;
 
 pub mod bitmap;
 pub mod desktop;
 pub mod doctor;
 pub mod error;
 pub mod launch;
+pub mod open;
 pub mod perform;
 pub mod tree;
 
@@ -35,7 +37,7 @@ pub mod virtual_desktop;
 
 use crate::deadline::Deadline;
 use bitmap::Bitmap;
-use desktop::{DisplayInfo, Permissions, PermissionPrompt, ProcessStart, RunningApp, WindowInfo};
+use desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
 use error::BackendError;
 use launch::{LaunchProgress, LaunchTicket};
 use perform::{ElementCommand, PerformError, Performed};
@@ -141,7 +143,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError::Timeout`].
-    fn permissions(&self, prompt: PermissionPrompt, deadline: &Deadline) -> Result<Permissions, BackendError>;
+    fn permissions(
+        &self,
+        prompt: PermissionPrompt,
+        deadline: &Deadline,
+    ) -> Result<Permissions, BackendError>;
 
     /// When the process started, or `None` when it does not exist. Two processes that use one pid one after the other
     /// have different answers; one process always has the same.
@@ -162,7 +168,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`Backend::windows`].
-    fn launch_progress(&self, ticket: &LaunchTicket, deadline: &Deadline) -> Result<LaunchProgress, BackendError>;
+    fn launch_progress(
+        &self,
+        ticket: &LaunchTicket,
+        deadline: &Deadline,
+    ) -> Result<LaunchProgress, BackendError>;
 
     /// The root accessibility node of a window; `None` when no accessible window matches the listed one at this moment
     /// (the portable code asks again for up to 250 ms).
@@ -172,13 +182,21 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError::WindowGone`], [`BackendError::PermissionMissing`], [`BackendError::Timeout`].
-    fn window_root(&self, key: WindowKey, deadline: &Deadline) -> Result<Option<NodeRef>, BackendError>;
+    fn window_root(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError>;
 
     /// The root of the application's menu bar for this window; `Ok(None)` when it has none.
     ///
     /// # Errors
     /// As [`Backend::window_root`].
-    fn menu_bar(&self, key: WindowKey, deadline: &Deadline) -> Result<Option<NodeRef>, BackendError>;
+    fn menu_bar(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError>;
 
     /// Reads the tree below `root` in depth-first order, root first, until a budget is used up.
     ///
@@ -189,7 +207,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`BackendError::WindowGone`] when the root itself does not answer, [`BackendError::CaptureFailed`] when the
     /// accessibility connection is lost. A used-up budget is not an error.
-    fn walk(&self, root: &NodeRef, scope: &WalkScope, budget: &WalkBudget) -> Result<RawTree, BackendError>;
+    fn walk(
+        &self,
+        root: &NodeRef,
+        scope: &WalkScope,
+        budget: &WalkBudget,
+    ) -> Result<RawTree, BackendError>;
 
     /// Reads the given nodes again, in the given order. `None` = that node no longer answers.
     ///
@@ -199,7 +222,11 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`BackendError::CaptureFailed`] when the accessibility connection is lost, [`BackendError::Timeout`] when not
     /// every node could be read in time.
-    fn read_nodes(&self, nodes: &[NodeRef], deadline: &Deadline) -> Result<Vec<Option<RawNode>>, BackendError>;
+    fn read_nodes(
+        &self,
+        nodes: &[NodeRef],
+        deadline: &Deadline,
+    ) -> Result<Vec<Option<RawNode>>, BackendError>;
 
     /// Performs one action on one node. Called only for what [`Backend::capabilities`] lists, only after every check
     /// of the binding, and never twice for one request by the back end itself.
@@ -226,5 +253,9 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`BackendError::CaptureFailed`] (also for an id that is not attached: the portable code checks that first),
     /// [`BackendError::PermissionMissing`], [`BackendError::Timeout`].
-    fn capture_display(&self, display: &DisplayId, deadline: &Deadline) -> Result<Bitmap, BackendError>;
+    fn capture_display(
+        &self,
+        display: &DisplayId,
+        deadline: &Deadline,
+    ) -> Result<Bitmap, BackendError>;
 }

@@ -117,7 +117,10 @@ mod tests {
         let pixels = (0u8..36).collect();
         let bitmap = Bitmap::try_new(4, 3, PixelLayout::Rgb8, pixels).unwrap();
         let part = bitmap.crop(1, 1, 2, 2).unwrap();
-        assert_eq!(part.pixels(), [15, 16, 17, 18, 19, 20, 27, 28, 29, 30, 31, 32]);
+        assert_eq!(
+            part.pixels(),
+            [15, 16, 17, 18, 19, 20, 27, 28, 29, 30, 31, 32]
+        );
         assert!(bitmap.crop(3, 0, 2, 1).is_none());
     }
 }

@@ -5,19 +5,6 @@ use maka_cu_protocol::ids::{AppId, DisplayId, WindowKey};
 use maka_cu_protocol::sets::ScreenRecordingProbe;
 use maka_cu_protocol::text::AppText;
 
-/// One attached display.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DisplayInfo {
-    /// Its id.
-    pub display_id: DisplayId,
-    /// Where it lies in screen logical points.
-    pub logical_bounds: ScreenRect,
-    /// Its position and size in pixels: x, y, width, height.
-    pub source_bounds_px: ScreenRect,
-    /// Pixels per logical point, as the system states it.
-    pub scale_factor: f64,
-}
-
 /// One window of the live window list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowInfo {

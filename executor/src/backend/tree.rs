@@ -129,7 +129,8 @@ impl WalkScope {
             Self::MenuBar => node.depth == 0,
             Self::MenuNamed(name) => {
                 let named = |text: &Option<AppText>| {
-                    text.as_ref().is_some_and(|text| text.as_str() == name.as_str())
+                    text.as_ref()
+                        .is_some_and(|text| text.as_str() == name.as_str())
                 };
                 node.depth != 1 || named(&node.title) || named(&node.label)
             }

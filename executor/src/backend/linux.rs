@@ -1,0 +1,658 @@
+//! An X11 desktop with AT-SPI.
+//!
+//! Two channels to the desktop: the X connection (windows, pixels), owned by a thread, and the accessibility bus (trees,
+//! actions), driven by a small runtime of its own. This file joins them behind [`Backend`]; every call into either has a
+//! deadline. What the toolkits are known to do wrong is written where it is dealt with: [`bus`] (a call that crashes
+//! Qt), [`vocabulary`] (translated names), [`frame`] (coordinates), [`capture`] (blank first pictures).
+//!
+//! On X11 a program needs no permission to read or operate others; what can be missing is the service itself.
+
+mod accessibility;
+mod apps;
+mod bus;
+mod cache;
+mod capture;
+mod catalog;
+mod display;
+mod doctor;
+mod entry;
+mod frame;
+mod input;
+mod locate;
+mod lock;
+mod matching;
+mod node;
+mod process;
+mod reader;
+mod vocabulary;
+mod walk;
+mod window;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use maka_cu_protocol::ids::{DisplayId, WindowKey};
+use maka_cu_protocol::roles;
+use maka_cu_protocol::sets::{Permission, ScreenRecordingProbe};
+use maka_cu_protocol::snapshot::DisplayInfo;
+use maka_cu_protocol::text::AppText;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use self::accessibility::Accessibility;
+use self::apps::{Apps, Identities, Launch};
+use self::bus::{Bus, CallError};
+use self::display::{Area, Display, Monitor, unreadable};
+use self::frame::{Placement, Toolkit};
+use self::locate::Located;
+use self::node::{AccessibleNode, LinuxNode, WindowContext};
+use self::reader::Reader;
+use self::window::XWindow;
+use super::bitmap::Bitmap;
+use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
+use super::doctor::{Finding, StartRefusal};
+use super::error::BackendError;
+use super::launch::{LaunchProgress, LaunchTicket};
+use super::perform::{ElementCommand, PerformError, Performed};
+use super::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
+use super::{Backend, BackendCapabilities, BackendKind};
+use crate::deadline::Deadline;
+
+/// A program registers with the accessibility bus while it starts; until it is this old (in hundredths of a second), a
+/// window whose program is not there yet is asked for again rather than called one without a tree.
+const REGISTERS_WITHIN: u64 = 200;
+/// From this many nodes on, one answer about all of an application is cheaper than an answer per node.
+const WORTH_A_CACHE: usize = 24;
+
+/// The desktop that `DISPLAY` and the session bus name.
+#[derive(Debug)]
+pub struct LinuxDesktop {
+    display: Display,
+    accessibility: Accessibility,
+    apps: Apps,
+    session: Mutex<Option<Arc<Bus>>>,
+    /// `None` only while it is being dropped.
+    runtime: Option<Runtime>,
+}
+
+/// What a desktop of this kind needs and whether it is there.
+#[must_use]
+pub fn diagnose() -> Vec<Finding> {
+    doctor::diagnose()
+}
+
+impl LinuxDesktop {
+    /// Takes the desktop of this environment.
+    ///
+    /// # Errors
+    /// When there is no X display or no accessibility bus.
+    pub fn open() -> Result<Self, StartRefusal> {
+        let screen = doctor::connect()?;
+        let accessibility = Accessibility::new(doctor::addresses(Some(&screen)));
+        let runtime = doctor::runtime()?;
+        if !runtime.block_on(accessibility.answers()) {
+            runtime.shutdown_background();
+            return Err(doctor::no_accessibility());
+        }
+        let display = Display::start(screen).map_err(|_| StartRefusal {
+            missing: "no thread could be made for the X connection".to_owned(),
+            remedy: "raise the limit of processes of this user".to_owned(),
+        })?;
+        Ok(Self {
+            display,
+            accessibility,
+            apps: Apps::default(),
+            session: Mutex::default(),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Runs bus calls on the calling thread. Each has its own time limit.
+    fn block_on<T>(&self, calls: impl Future<Output = T>) -> T {
+        self.runtime
+            .as_ref()
+            .expect("it is there until the drop")
+            .block_on(calls)
+    }
+
+    /// As [`Self::block_on`], with the deadline as the limit of all calls together.
+    fn within<T>(
+        &self,
+        deadline: &Deadline,
+        calls: impl Future<Output = T>,
+    ) -> Result<T, BackendError> {
+        let left = deadline.remaining();
+        // The timer needs the runtime, so it is made inside.
+        self.block_on(async { timeout(left, calls).await })
+            .map_err(|_| BackendError::Timeout)
+    }
+
+    fn bus(&self, deadline: &Deadline) -> Result<Arc<Bus>, BackendError> {
+        self.within(deadline, self.accessibility.bus())?
+            .map_err(no_bus)
+    }
+
+    /// The windows, bottom first, and the monitors, main one first, of one moment.
+    fn screen(&self, deadline: &Deadline) -> Result<(Vec<XWindow>, Vec<Monitor>), BackendError> {
+        self.display.ask(deadline, |screen| {
+            Ok((
+                screen.windows().map_err(unreadable)?,
+                screen.monitors().map_err(unreadable)?,
+            ))
+        })
+    }
+
+    fn list(
+        &self,
+        deadline: &Deadline,
+        identities: &Identities,
+    ) -> Result<Vec<WindowInfo>, BackendError> {
+        let (windows, monitors) = self.screen(deadline)?;
+        let main = main_area(&monitors);
+        // The list comes bottom first and is told front to back.
+        let mut listed: Vec<WindowInfo> = windows
+            .iter()
+            .zip(1_i64..)
+            .filter_map(|(window, z_index)| describe(window, z_index, &monitors, main, identities))
+            .collect();
+        listed.reverse();
+        Ok(listed)
+    }
+
+    /// The session bus, for the few questions that are asked there; `None` when there is none.
+    async fn session(&self) -> Option<Arc<Bus>> {
+        let held = self
+            .session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(bus) = held.filter(|bus| !bus.is_lost()) {
+            return Some(bus);
+        }
+        let bus = Arc::new(Bus::connect(&doctor::session_bus_address()?).await.ok()?);
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&bus));
+        Some(bus)
+    }
+
+    /// Where the window is now, and how frames of its elements are counted.
+    fn placement(
+        &self,
+        bus: &Bus,
+        root: &AccessibleNode,
+        deadline: &Deadline,
+    ) -> Result<Placement, BackendError> {
+        let id = root.context.window;
+        let window = self.display.ask(deadline, move |screen| {
+            screen.window(id).map_err(unreadable)
+        })?;
+        let window = window.ok_or(BackendError::WindowGone)?;
+        let toolkit = root.context.toolkit;
+        let extents = if toolkit == Toolkit::Gtk4 && window.frame_extents.is_none() {
+            let reader = Reader::new(bus, toolkit, deadline.clone());
+            self.block_on(reader.extents(&root.object, Some(toolkit.coordinate_type())))
+                .unwrap_or_default()
+        } else {
+            None
+        };
+        Ok(Placement::new(
+            toolkit,
+            window.area,
+            window.frame_extents,
+            extents,
+        ))
+    }
+
+    /// The one node of a window without a tree.
+    fn window_node(
+        &self,
+        context: &WindowContext,
+        deadline: &Deadline,
+    ) -> Result<RawNode, BackendError> {
+        let id = context.window;
+        let window = self.display.ask(deadline, move |screen| {
+            screen.window(id).map_err(unreadable)
+        })?;
+        let window = window.ok_or(BackendError::WindowGone)?;
+        let placement = Placement::new(context.toolkit, window.area, None, None);
+        let title = window.title.0;
+        Ok(RawNode {
+            role: roles::WINDOW.into(),
+            subrole: Some(roles::STANDARD_WINDOW.into()),
+            ax_identifier: None,
+            title: (!title.is_empty()).then(|| AppText::new(title)),
+            label: None,
+            value: None,
+            placeholder: None,
+            enabled: true,
+            focused: false,
+            selected: None,
+            frame: Some(placement.whole()),
+            actions: Vec::new(),
+            value_settable: false,
+            secure: false,
+            ancestor_roles: Vec::new(),
+            sibling_index: 0,
+            parent: None,
+            depth: 0,
+            node_ref: NodeRef::new(LinuxNode::Window(context.clone())),
+        })
+    }
+}
+
+impl Drop for LinuxDesktop {
+    fn drop(&mut self) {
+        // Waiting for a runtime inside another one is not allowed, and there is nothing to wait for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Backend for LinuxDesktop {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Linux
+    }
+
+    fn capabilities(&self) -> BackendCapabilities {
+        input::capabilities()
+    }
+
+    fn windows(&self, deadline: &Deadline) -> Result<Vec<WindowInfo>, BackendError> {
+        self.list(deadline, &self.apps.identities())
+    }
+
+    fn applications(&self, deadline: &Deadline) -> Result<Vec<RunningApp>, BackendError> {
+        let (windows, _) = self.screen(deadline)?;
+        let owners: HashSet<u32> = windows.iter().filter_map(|window| window.pid).collect();
+        Ok(self.apps.running(&owners))
+    }
+
+    fn displays(&self, deadline: &Deadline) -> Result<Vec<DisplayInfo>, BackendError> {
+        let monitors = self
+            .display
+            .ask(deadline, |screen| screen.monitors().map_err(unreadable))?;
+        let main = main_area(&monitors);
+        Ok(monitors.iter().map(|monitor| monitor.info(main)).collect())
+    }
+
+    fn frontmost_pid(&self, deadline: &Deadline) -> Result<Option<u32>, BackendError> {
+        self.display.ask(deadline, |screen| {
+            let Some(active) = screen.active_window().map_err(unreadable)? else {
+                return Ok(None);
+            };
+            Ok(screen
+                .window(active)
+                .map_err(unreadable)?
+                .and_then(|window| window.pid))
+        })
+    }
+
+    fn screen_locked(&self, deadline: &Deadline) -> Result<bool, BackendError> {
+        self.within(deadline, async {
+            match self.session().await {
+                Some(session) => lock::is_locked(&session).await,
+                None => false,
+            }
+        })
+    }
+
+    fn accessibility_permitted(&self, deadline: &Deadline) -> Result<bool, BackendError> {
+        self.within(deadline, self.accessibility.answers())
+    }
+
+    fn permissions(
+        &self,
+        prompt: PermissionPrompt,
+        deadline: &Deadline,
+    ) -> Result<Permissions, BackendError> {
+        // X11 knows no dialog that could grant anything.
+        match prompt {
+            PermissionPrompt::Never | PermissionPrompt::Ask => {}
+        }
+        let probe = self.display.ask(deadline, |screen| {
+            let corner = Area {
+                x: 0,
+                y: 0,
+                width: 1,
+                height: 1,
+            };
+            Ok(screen.extensions.composite && screen.capture_screen(corner).is_ok())
+        });
+        let screen_recording = match probe {
+            Ok(readable) => readable,
+            Err(BackendError::Timeout) => return Err(BackendError::Timeout),
+            Err(_) => false,
+        };
+        Ok(Permissions {
+            accessibility: self.accessibility_permitted(deadline)?,
+            screen_recording,
+            screen_recording_probe: if screen_recording {
+                ScreenRecordingProbe::CaptureSucceeded
+            } else {
+                ScreenRecordingProbe::CaptureFailed
+            },
+        })
+    }
+
+    fn process_start(&self, pid: u32) -> Option<ProcessStart> {
+        process::process(pid)
+            .filter(|process| !process.zombie)
+            .map(|process| process.start)
+    }
+
+    fn launch(&self, name: &str, deadline: &Deadline) -> Result<LaunchTicket, BackendError> {
+        let windows = self.windows(deadline)?;
+        Ok(LaunchTicket::new(self.apps.launch(name, &windows)?))
+    }
+
+    fn launch_progress(
+        &self,
+        ticket: &LaunchTicket,
+        deadline: &Deadline,
+    ) -> Result<LaunchProgress, BackendError> {
+        let launch = ticket
+            .downcast::<Launch>()
+            .ok_or(BackendError::Unsupported)?;
+        let windows = self.windows(deadline)?;
+        Ok(self.apps.progress(launch, &windows))
+    }
+
+    fn window_root(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError> {
+        let id = key.window_id;
+        let windows = self.display.ask(deadline, move |screen| {
+            let windows = screen.windows().map_err(unreadable)?;
+            // From now on its pixels are kept, so that a picture asked for later is complete.
+            if windows.iter().any(|window| window.id == id) {
+                screen.redirect(id).map_err(unreadable)?;
+            }
+            Ok(windows)
+        })?;
+        let of_process: Vec<XWindow> = windows
+            .into_iter()
+            .filter(|window| window.pid == Some(key.pid))
+            .collect();
+        let wanted = of_process
+            .iter()
+            .position(|window| window.id == id)
+            .ok_or(BackendError::WindowGone)?;
+        let bus = self.bus(deadline)?;
+        let located = self.within(
+            deadline,
+            locate::locate(
+                &self.accessibility,
+                &bus,
+                key.pid,
+                &of_process,
+                wanted,
+                deadline,
+            ),
+        )?;
+        match located.map_err(no_bus)? {
+            Located::Root { object, toolkit } => {
+                let context = Arc::new(WindowContext {
+                    window: id,
+                    toolkit,
+                });
+                let node = AccessibleNode {
+                    object,
+                    context,
+                    parent: None,
+                    in_menu: false,
+                };
+                Ok(Some(NodeRef::new(LinuxNode::Accessible(Arc::new(node)))))
+            }
+            Located::NoMatch => Ok(None),
+            Located::NoApplication => {
+                let process = process::process(key.pid).ok_or(BackendError::WindowGone)?;
+                let settled =
+                    process::age_ticks(&process).is_none_or(|age| age >= REGISTERS_WITHIN);
+                let context = WindowContext {
+                    window: id,
+                    toolkit: Toolkit::ScreenBased,
+                };
+                Ok(settled.then(|| NodeRef::new(LinuxNode::Window(context))))
+            }
+        }
+    }
+
+    fn menu_bar(
+        &self,
+        key: WindowKey,
+        deadline: &Deadline,
+    ) -> Result<Option<NodeRef>, BackendError> {
+        let Some(root) = self.window_root(key, deadline)? else {
+            return Ok(None);
+        };
+        let Some(LinuxNode::Accessible(root)) = root.downcast() else {
+            return Ok(None);
+        };
+        let bus = self.bus(deadline)?;
+        let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
+        let found = self
+            .block_on(locate::menu_bar(&reader, &root.object))
+            .map_err(no_bus)?;
+        Ok(found.map(|object| {
+            let context = Arc::clone(&root.context);
+            let node = AccessibleNode {
+                object,
+                context,
+                parent: None,
+                in_menu: true,
+            };
+            NodeRef::new(LinuxNode::Accessible(Arc::new(node)))
+        }))
+    }
+
+    fn walk(
+        &self,
+        root: &NodeRef,
+        scope: &WalkScope,
+        budget: &WalkBudget,
+    ) -> Result<RawTree, BackendError> {
+        // The root belongs to every answer, so what is needed for it may take a moment beyond a spent budget.
+        let for_root = if budget.deadline.remaining() < bus::CALL_TIMEOUT {
+            Deadline::within(bus::CALL_TIMEOUT)
+        } else {
+            budget.deadline.clone()
+        };
+        match root
+            .downcast::<LinuxNode>()
+            .ok_or(BackendError::Unsupported)?
+        {
+            LinuxNode::Window(context) => Ok(RawTree {
+                nodes: vec![self.window_node(context, &for_root)?],
+                truncated_elements: false,
+                truncated_depth: false,
+            }),
+            LinuxNode::Accessible(root) => {
+                let bus = self.bus(&for_root)?;
+                let placement = self.placement(&bus, root, &for_root)?;
+                let reader = Reader::new(&bus, root.context.toolkit, for_root);
+                self.block_on(async {
+                    let reader = reader.with_cache(&root.object).await;
+                    walk::walk(&reader, root, placement, scope, budget).await
+                })
+            }
+        }
+    }
+
+    fn read_nodes(
+        &self,
+        nodes: &[NodeRef],
+        deadline: &Deadline,
+    ) -> Result<Vec<Option<RawNode>>, BackendError> {
+        let mut answers: Vec<Option<RawNode>> = vec![None; nodes.len()];
+        let mut accessibles: Vec<(usize, Arc<AccessibleNode>)> = Vec::new();
+        for (index, node) in nodes.iter().enumerate() {
+            match node
+                .downcast::<LinuxNode>()
+                .ok_or(BackendError::Unsupported)?
+            {
+                LinuxNode::Window(context) => {
+                    answers[index] = match self.window_node(context, deadline) {
+                        Ok(node) => Some(node),
+                        Err(BackendError::WindowGone) => None,
+                        Err(error) => return Err(error),
+                    };
+                }
+                LinuxNode::Accessible(node) => accessibles.push((index, Arc::clone(node))),
+            }
+        }
+        // Normally all of one window; a caller that mixes windows gets the same answers window by window.
+        while let Some(window) = accessibles.first().map(|(_, node)| node.context.window) {
+            let (same, others): (Vec<_>, Vec<_>) = accessibles
+                .into_iter()
+                .partition(|(_, node)| node.context.window == window);
+            accessibles = others;
+            let (indexes, same): (Vec<usize>, Vec<Arc<AccessibleNode>>) = same.into_iter().unzip();
+            let read = match self.read_accessibles(&same, deadline) {
+                Ok(read) => read,
+                Err(BackendError::WindowGone) => continue,
+                Err(error) => return Err(error),
+            };
+            for (index, node) in indexes.into_iter().zip(read) {
+                answers[index] = node;
+            }
+        }
+        Ok(answers)
+    }
+
+    fn perform(
+        &self,
+        node: &NodeRef,
+        command: &ElementCommand,
+        deadline: &Deadline,
+    ) -> Result<Performed, PerformError> {
+        let Some(LinuxNode::Accessible(node)) = node.downcast() else {
+            return Err(PerformError::NotActionable);
+        };
+        let bus = self
+            .bus(deadline)
+            .map_err(|_| PerformError::NotActionable)?;
+        self.block_on(input::perform(
+            &bus,
+            &node.object,
+            node.context.toolkit,
+            command,
+            deadline,
+        ))
+    }
+
+    fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {
+        let id = key.window_id;
+        let give_up = Instant::now() + deadline.remaining();
+        self.display.ask(deadline, move |screen| {
+            let windows = screen.windows().map_err(unreadable)?;
+            let place = windows
+                .iter()
+                .position(|window| window.id == id && window.pid == Some(key.pid));
+            let place = place.ok_or(BackendError::WindowGone)?;
+            let area = windows[place].area;
+            let covered = windows[place + 1..]
+                .iter()
+                .any(|above| above.on_screen && above.area.overlap(area) > 0);
+            screen.capture_window(id, covered, give_up)
+        })
+    }
+
+    fn capture_display(
+        &self,
+        display: &DisplayId,
+        deadline: &Deadline,
+    ) -> Result<Bitmap, BackendError> {
+        let wanted = display.clone();
+        self.display.ask(deadline, move |screen| {
+            let monitors = screen.monitors().map_err(unreadable)?;
+            let monitor = monitors
+                .iter()
+                .find(|monitor| monitor.id() == wanted)
+                .ok_or(BackendError::CaptureFailed)?;
+            screen.capture_screen(monitor.area)
+        })
+    }
+}
+
+impl LinuxDesktop {
+    fn read_accessibles(
+        &self,
+        nodes: &[Arc<AccessibleNode>],
+        deadline: &Deadline,
+    ) -> Result<Vec<Option<RawNode>>, BackendError> {
+        let Some(first) = nodes.first() else {
+            return Ok(Vec::new());
+        };
+        let root = first.ancestors().last().unwrap_or(first);
+        let bus = self.bus(deadline)?;
+        let placement = self.placement(&bus, root, deadline)?;
+        let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
+        self.block_on(async {
+            let reader = if nodes.len() >= WORTH_A_CACHE {
+                reader.with_cache(&root.object).await
+            } else {
+                reader
+            };
+            walk::read_again(&reader, nodes, placement).await
+        })
+    }
+}
+
+fn main_area(monitors: &[Monitor]) -> Area {
+    monitors.first().map_or(
+        Area {
+            x: 0,
+            y: 0,
+            width: 0,
+            height: 0,
+        },
+        |monitor| monitor.area,
+    )
+}
+
+/// A window as the protocol lists it. One whose owner nobody knows cannot be addressed and is left out.
+fn describe(
+    window: &XWindow,
+    z_index: i64,
+    monitors: &[Monitor],
+    main: Area,
+    identities: &Identities,
+) -> Option<WindowInfo> {
+    let app = identities.app_of_pid(window.pid?);
+    let shows_most = monitors
+        .iter()
+        .map(|monitor| (monitor.area.overlap(window.area), monitor));
+    // `max_by_key` takes the last of equals; reversed, the main monitor wins.
+    let display = shows_most
+        .rev()
+        .max_by_key(|(overlap, _)| *overlap)
+        .filter(|(overlap, _)| *overlap > 0);
+    Some(WindowInfo {
+        key: WindowKey {
+            pid: app.pid,
+            window_id: window.id,
+        },
+        app_id: app.app_id,
+        app_name: app.name,
+        title: (!window.title.0.is_empty()).then(|| AppText::new(window.title.0.clone())),
+        bounds: window.area.to_screen(main),
+        layer: window.layer,
+        z_index,
+        on_screen: window.on_screen,
+        display_id: display.map(|(_, monitor)| monitor.id()),
+    })
+}
+
+/// A bus that is not there means that nobody's controls can be read.
+fn no_bus(error: CallError) -> BackendError {
+    match error {
+        CallError::Lost => BackendError::PermissionMissing(Permission::Accessibility),
+        CallError::Timeout => BackendError::Timeout,
+        CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed => {
+            BackendError::CaptureFailed
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Doing something to a control: actions and values. Neither needs the pointer, the keyboard or a focused window.
+//!
+//! Point and key input are not offered: nothing here sends an X event, and the capabilities say so.
+
+use maka_cu_protocol::sets::{ElementActionKind, ElementVerb, ImageFormat, Path};
+use zbus::wire::Variant;
+
+use super::bus::{Bus, CallError, ObjectRef};
+use super::frame::Toolkit;
+use super::reader::Reader;
+use super::vocabulary::{ValueSource, value_settable, value_source};
+use crate::backend::BackendCapabilities;
+use crate::backend::perform::{ElementCommand, PerformError, Performed};
+use crate::deadline::Deadline;
+use std::time::Duration;
+
+const ACTION: &str = "org.a11y.atspi.Action";
+const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
+const VALUE: &str = "org.a11y.atspi.Value";
+/// A program may open a window, or run a query, before it answers. Longer than a reading call, because giving up here
+/// turns a success into an unknown outcome.
+const ACT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What this back end offers.
+pub(super) fn capabilities() -> BackendCapabilities {
+    BackendCapabilities {
+        element_actions: vec![ElementActionKind::Click, ElementActionKind::SetValue],
+        point_actions: Vec::new(),
+        key_actions: Vec::new(),
+        image_formats: vec![ImageFormat::Png],
+    }
+}
+
+/// Performs one command on one accessible, once.
+pub(super) async fn perform(
+    bus: &Bus,
+    object: &ObjectRef,
+    toolkit: Toolkit,
+    command: &ElementCommand,
+    deadline: &Deadline,
+) -> Result<Performed, PerformError> {
+    let reader = Reader::new(bus, toolkit, deadline.clone());
+    match command {
+        ElementCommand::Perform(verb) => act(bus, &reader, object, *verb, deadline).await,
+        ElementCommand::SetValue(text) => {
+            set_value(bus, &reader, object, text.as_str(), deadline).await
+        }
+    }
+}
+
+async fn act(
+    bus: &Bus,
+    reader: &Reader<'_>,
+    object: &ObjectRef,
+    verb: ElementVerb,
+    deadline: &Deadline,
+) -> Result<Performed, PerformError> {
+    // Nothing is attempted before this is known, so every failure here is a plain no.
+    let core = reader
+        .core(object)
+        .await
+        .map_err(|_| PerformError::NotActionable)?;
+    let index = reader
+        .action_index(object, &core, verb)
+        .await
+        .map_err(|_| PerformError::NotActionable)?;
+    let index = index.ok_or(PerformError::NotActionable)?;
+    let patience = ACT_TIMEOUT.min(deadline.remaining());
+    outcome(
+        Path::AxAction,
+        bus.call::<_, bool>(object, ACTION, "DoAction", &index, patience)
+            .await,
+    )
+}
+
+async fn set_value(
+    bus: &Bus,
+    reader: &Reader<'_>,
+    object: &ObjectRef,
+    text: &str,
+    deadline: &Deadline,
+) -> Result<Performed, PerformError> {
+    let core = reader
+        .core(object)
+        .await
+        .map_err(|_| PerformError::NotActionable)?;
+    if !value_settable(core.role, core.states, core.interfaces) {
+        return Err(PerformError::NotActionable);
+    }
+    let patience = ACT_TIMEOUT.min(deadline.remaining());
+    match value_source(core.role, core.states, core.interfaces) {
+        ValueSource::Secret | ValueSource::Text => {
+            let answer = bus
+                .call::<_, bool>(object, EDITABLE_TEXT, "SetTextContents", &text, patience)
+                .await;
+            outcome(Path::AxAttribute, answer)
+        }
+        ValueSource::Number => {
+            let number: f64 = text
+                .trim()
+                .parse()
+                .map_err(|_| PerformError::NotActionable)?;
+            if !number.is_finite() {
+                return Err(PerformError::NotActionable);
+            }
+            let answer = bus
+                .set_property(
+                    object,
+                    VALUE,
+                    "CurrentValue",
+                    Variant::from(number),
+                    patience,
+                )
+                .await;
+            outcome(Path::AxAttribute, answer.map(|()| true))
+        }
+        ValueSource::Check | ValueSource::None => Err(PerformError::NotActionable),
+    }
+}
+
+/// The verdict on a call that was sent. `true` from the application means accepted, which by itself confirms nothing.
+fn outcome(path: Path, answer: Result<bool, CallError>) -> Result<Performed, PerformError> {
+    match answer {
+        Ok(true) => Ok(Performed { path }),
+        Ok(false) | Err(CallError::Rejected | CallError::Gone) => {
+            Err(PerformError::Refused { path })
+        }
+        // GTK 4.8 leaves some calls without an answer although they took effect, and a program may end while it acts.
+        Err(CallError::NoReply | CallError::Timeout | CallError::Lost | CallError::Malformed) => {
+            Err(PerformError::Unknown { path })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_sure_no_is_called_refused() {
+        let path = Path::AxAction;
+        let rows = [
+            (Ok(true), Ok(Performed { path })),
+            (Ok(false), Err(PerformError::Refused { path })),
+            (
+                Err(CallError::Rejected),
+                Err(PerformError::Refused { path }),
+            ),
+            (Err(CallError::Gone), Err(PerformError::Refused { path })),
+            (Err(CallError::NoReply), Err(PerformError::Unknown { path })),
+            (Err(CallError::Timeout), Err(PerformError::Unknown { path })),
+            (Err(CallError::Lost), Err(PerformError::Unknown { path })),
+            (
+                Err(CallError::Malformed),
+                Err(PerformError::Unknown { path }),
+            ),
+        ];
+        for (answer, expected) in rows {
+            assert_eq!(outcome(path, answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_needs_the_pointer_is_advertised() {
+        let offered = capabilities();
+        assert!(offered.point_actions.is_empty() && offered.key_actions.is_empty());
+    }
+}

@@ -1,0 +1,381 @@
+//! Walking a tree, and reading known nodes again.
+//!
+//! A walk goes level by level: all nodes of a level are read side by side, then their children make the next level. No
+//! recursion, so depth costs nothing; each accessible is taken once, so a tree that contains itself ends. What a budget
+//! leaves out is always the deepest and last part, whatever the timing of the answers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use maka_cu_protocol::roles;
+
+use super::bus::{CallError, ObjectRef};
+use super::frame::Placement;
+use super::node::{AccessibleNode, LinuxNode};
+use super::reader::{Core, Facts, IN_FLIGHT, Reader};
+use super::vocabulary::{ROLE_MENU, State};
+use crate::backend::error::BackendError;
+use crate::backend::tree::{MAX_ANCESTOR_ROLES, NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
+
+/// One node that is to be read.
+struct Candidate {
+    object: ObjectRef,
+    parent: usize,
+    sibling_index: usize,
+}
+
+/// Reads the tree below `root`. The answer always holds at least the root.
+pub(super) async fn walk(
+    reader: &Reader<'_>,
+    root: &Arc<AccessibleNode>,
+    placement: Placement,
+    scope: &WalkScope,
+    budget: &WalkBudget,
+) -> Result<RawTree, BackendError> {
+    let in_menu = root.in_menu;
+    let extents = (!in_menu).then(|| placement.coordinate_type());
+    let facts = reader
+        .facts(&root.object, extents)
+        .await
+        .map_err(root_error)?;
+    let mut walk = Walk::new(root, placement);
+    let mut level = walk
+        .take(facts, Arc::clone(root), None, 0, 0, scope, reader)
+        .await;
+    for depth in 1.. {
+        if level.is_empty() {
+            break;
+        }
+        if depth >= budget.max_depth {
+            walk.truncated_depth = true;
+            break;
+        }
+        let room = budget.max_elements.saturating_sub(walk.nodes.len());
+        if level.len() > room {
+            level.truncate(room);
+            walk.truncated_elements = true;
+        }
+        let read = stream::iter(level)
+            .map(|candidate| async {
+                let facts = reader.facts(&candidate.object, extents).await;
+                (candidate, facts)
+            })
+            .buffered(IN_FLIGHT)
+            .collect::<Vec<_>>()
+            .await;
+        let mut next = Vec::new();
+        for (candidate, facts) in read {
+            match facts {
+                Ok(facts) => {
+                    let parent = candidate.parent;
+                    let node = Arc::new(AccessibleNode {
+                        object: candidate.object,
+                        context: Arc::clone(&root.context),
+                        parent: Some(Arc::clone(&walk.links[parent])),
+                        in_menu,
+                    });
+                    let children = walk
+                        .take(
+                            facts,
+                            node,
+                            Some(parent),
+                            candidate.sibling_index,
+                            depth,
+                            scope,
+                            reader,
+                        )
+                        .await;
+                    next.extend(children);
+                }
+                Err(CallError::Lost) => return Err(BackendError::CaptureFailed),
+                // It may well be there, we only could not read it.
+                Err(CallError::Timeout) => walk.truncated_elements = true,
+                // It vanished meanwhile, and what was below it with it.
+                Err(
+                    CallError::Gone
+                    | CallError::Rejected
+                    | CallError::NoReply
+                    | CallError::Malformed,
+                ) => {}
+            }
+        }
+        level = next;
+    }
+    Ok(walk.finish())
+}
+
+fn root_error(error: CallError) -> BackendError {
+    match error {
+        CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed => {
+            BackendError::WindowGone
+        }
+        CallError::Timeout => BackendError::Timeout,
+        CallError::Lost => BackendError::CaptureFailed,
+    }
+}
+
+/// A tree that is being built, level by level.
+struct Walk {
+    placement: Placement,
+    nodes: Vec<RawNode>,
+    /// The retained references, by the index of their node.
+    links: Vec<Arc<AccessibleNode>>,
+    seen: HashSet<ObjectRef>,
+    truncated_elements: bool,
+    truncated_depth: bool,
+}
+
+impl Walk {
+    fn new(root: &Arc<AccessibleNode>, placement: Placement) -> Self {
+        Self {
+            placement,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            seen: HashSet::from([root.object.clone()]),
+            truncated_elements: false,
+            truncated_depth: false,
+        }
+    }
+
+    /// Adds a node that was read and says which of its children belong to the walk.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site per argument set; a struct would only rename them"
+    )]
+    async fn take(
+        &mut self,
+        facts: Facts,
+        node: Arc<AccessibleNode>,
+        parent: Option<usize>,
+        sibling_index: usize,
+        depth: usize,
+        scope: &WalkScope,
+        reader: &Reader<'_>,
+    ) -> Vec<Candidate> {
+        let index = self.nodes.len();
+        let mut ancestor_roles = Vec::new();
+        let mut above = parent;
+        while let Some(ancestor) = above.filter(|_| ancestor_roles.len() < MAX_ANCESTOR_ROLES) {
+            ancestor_roles.push(self.nodes[ancestor].role.clone());
+            above = self.nodes[ancestor].parent;
+        }
+        let raw = RawNode {
+            ancestor_roles,
+            sibling_index,
+            parent,
+            depth,
+            ..raw_node(&facts, &node, self.placement)
+        };
+        let descends = !facts.children.is_empty() && scope.descends_into(&raw);
+        let cut_by_scope = !facts.children.is_empty() && !descends && scope.cut_is_truncation();
+        self.truncated_depth |= cut_by_scope;
+        self.truncated_elements |= facts.children_cut;
+        self.nodes.push(raw);
+        self.links.push(node);
+        if !descends
+            || (matches!(scope, WalkScope::Everything) && is_closed_menu(&facts, reader).await)
+        {
+            return Vec::new();
+        }
+        let mut children = Vec::new();
+        for (sibling_index, object) in facts.children.into_iter().enumerate() {
+            if self.seen.insert(object.clone()) {
+                children.push(Candidate {
+                    object,
+                    parent: index,
+                    sibling_index,
+                });
+            } else {
+                // The tree contains itself: an honest walk says that this is not all of it.
+                self.truncated_elements = true;
+            }
+        }
+        children
+    }
+
+    /// Depth-first order, root first.
+    fn finish(self) -> RawTree {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(parent) = node.parent {
+                children[parent].push(index);
+            }
+        }
+        let mut nodes: Vec<Option<RawNode>> = self.nodes.into_iter().map(Some).collect();
+        let mut ordered = Vec::with_capacity(nodes.len());
+        let mut places = vec![0; nodes.len()];
+        let mut stack = vec![0];
+        while let Some(index) = stack.pop() {
+            let mut node = nodes[index]
+                .take()
+                .expect("each node has one parent, so it comes up once");
+            node.parent = node.parent.map(|parent| places[parent]);
+            places[index] = ordered.len();
+            ordered.push(node);
+            stack.extend(children[index].iter().rev());
+        }
+        RawTree {
+            nodes: ordered,
+            truncated_elements: self.truncated_elements,
+            truncated_depth: self.truncated_depth,
+        }
+    }
+}
+
+/// The items of a closed menu are part of the tree in every toolkit, but not of what a person sees; the menu walk shows
+/// them.
+async fn is_closed_menu(facts: &Facts, reader: &Reader<'_>) -> bool {
+    if facts.core.role != ROLE_MENU {
+        return false;
+    }
+    match facts.children.first() {
+        Some(child) => reader
+            .core(child)
+            .await
+            .is_ok_and(|core| !core.states.has(State::Showing)),
+        None => false,
+    }
+}
+
+/// Everything about a node that does not depend on its place in the tree.
+fn raw_node(facts: &Facts, node: &Arc<AccessibleNode>, placement: Placement) -> RawNode {
+    let core = &facts.core;
+    let ax = roles::of_at_spi(core.role, core.states.has(State::MultiLine));
+    let is_window = node.parent.is_none() && !node.in_menu;
+    let text = |text: &str| (!text.is_empty()).then(|| text.into());
+    RawNode {
+        role: ax.role.into(),
+        subrole: ax.subrole.map(Into::into),
+        ax_identifier: facts.identifier.as_deref().and_then(text),
+        title: text(&core.name),
+        label: text(&core.description),
+        value: facts.value.as_deref().map(Into::into),
+        placeholder: facts.placeholder.as_deref().and_then(text),
+        enabled: core.states.is_enabled(),
+        focused: core.states.has(State::Focused),
+        selected: facts.selected(),
+        frame: match facts.extents {
+            _ if node.in_menu => None,
+            _ if is_window => Some(placement.whole()),
+            Some(extents) => placement.frame(extents),
+            None => None,
+        },
+        actions: facts.verbs.clone(),
+        value_settable: facts.settable(),
+        secure: facts.secure(),
+        ancestor_roles: Vec::new(),
+        sibling_index: 0,
+        parent: None,
+        depth: 0,
+        node_ref: NodeRef::new(LinuxNode::Accessible(Arc::clone(node))),
+    }
+}
+
+/// What a node's ancestor tells about it.
+struct Above {
+    role: String,
+    children: Vec<ObjectRef>,
+}
+
+impl Above {
+    fn new(core: &Core, children: Vec<ObjectRef>) -> Self {
+        let role = roles::of_at_spi(core.role, core.states.has(State::MultiLine))
+            .role
+            .into();
+        Self { role, children }
+    }
+}
+
+/// Reads known nodes of one window again, in the given order.
+pub(super) async fn read_again(
+    reader: &Reader<'_>,
+    nodes: &[Arc<AccessibleNode>],
+    placement: Placement,
+) -> Result<Vec<Option<RawNode>>, BackendError> {
+    let read = stream::iter(nodes)
+        .map(|node| async {
+            let extents = (!node.in_menu).then(|| placement.coordinate_type());
+            reader.facts(&node.object, extents).await
+        })
+        .buffered(IN_FLIGHT)
+        .collect::<Vec<_>>()
+        .await;
+    let mut above: HashMap<&ObjectRef, Above> = HashMap::new();
+    for (node, facts) in nodes.iter().zip(&read) {
+        if let Ok(facts) = facts {
+            above.insert(
+                &node.object,
+                Above::new(&facts.core, facts.children.clone()),
+            );
+        }
+    }
+    let missing: HashSet<&ObjectRef> = nodes
+        .iter()
+        .flat_map(|node| {
+            node.ancestors()
+                .take(MAX_ANCESTOR_ROLES)
+                .map(|ancestor| &ancestor.object)
+        })
+        .filter(|object| !above.contains_key(object))
+        .collect();
+    let found = stream::iter(missing)
+        .map(|object| async move { (object, reader.role_and_children(object).await) })
+        .buffer_unordered(IN_FLIGHT)
+        .collect::<Vec<_>>()
+        .await;
+    for (object, answer) in found {
+        if let Some((core, children)) = unless_gone(answer)? {
+            above.insert(object, Above::new(&core, children));
+        }
+    }
+    nodes
+        .iter()
+        .zip(read)
+        .map(|(node, facts)| {
+            let Some(facts) = unless_gone(facts)? else {
+                return Ok(None);
+            };
+            Ok(
+                place(node, &above).map(|(ancestor_roles, sibling_index)| RawNode {
+                    ancestor_roles,
+                    sibling_index,
+                    ..raw_node(&facts, node, placement)
+                }),
+            )
+        })
+        .collect()
+}
+
+/// The live place of a node: its ancestors' roles and its position. `None` when the way down to it is broken, in which
+/// case nobody who looks at the window from above would find it.
+fn place(
+    node: &AccessibleNode,
+    above: &HashMap<&ObjectRef, Above>,
+) -> Option<(Vec<String>, usize)> {
+    let mut roles = Vec::new();
+    let mut position = 0;
+    for (steps, ancestor) in node.ancestors().take(MAX_ANCESTOR_ROLES).enumerate() {
+        let seen = above.get(&ancestor.object)?;
+        if steps == 0 {
+            position = seen
+                .children
+                .iter()
+                .position(|child| *child == node.object)?;
+        }
+        roles.push(seen.role.clone());
+    }
+    Some((roles, position))
+}
+
+fn unless_gone<T>(answer: Result<T, CallError>) -> Result<Option<T>, BackendError> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(CallError::Timeout) => Err(BackendError::Timeout),
+        Err(CallError::Lost) => Err(BackendError::CaptureFailed),
+        Err(CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed) => {
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Choosing a back end and taking its desktop.
+
+use std::sync::Arc;
+
+use super::doctor::{Finding, StartRefusal};
+use super::{Backend, BackendKind};
+use crate::command_line::DesktopOptions;
+
+/// Takes the desktop that the options name; without a name the real one of this platform, never the virtual one.
+///
+/// # Errors
+/// [`StartRefusal`] says what is missing and what to do.
+pub fn open(options: &DesktopOptions) -> Result<Arc<dyn Backend>, StartRefusal> {
+    let kind = choose(options)?;
+    match kind {
+        BackendKind::VirtualDesktop => {
+            let desktop = super::virtual_desktop::VirtualDesktop::open(options.desktop.as_deref())?;
+            Ok(Arc::new(desktop))
+        }
+        BackendKind::Linux => open_linux(),
+        BackendKind::Macos => Err(not_built(kind)),
+    }
+}
+
+/// What stands between this process and the desktop that the options name.
+///
+/// # Errors
+/// [`StartRefusal`] when no back end of that kind is part of this build.
+pub fn diagnose(options: &DesktopOptions) -> Result<(BackendKind, Vec<Finding>), StartRefusal> {
+    let kind = choose(options)?;
+    let findings = match kind {
+        BackendKind::VirtualDesktop => super::virtual_desktop::diagnose(options.desktop.as_deref()),
+        BackendKind::Linux => diagnose_linux()?,
+        BackendKind::Macos => return Err(not_built(kind)),
+    };
+    Ok((kind, findings))
+}
+
+fn choose(options: &DesktopOptions) -> Result<BackendKind, StartRefusal> {
+    options
+        .back_end
+        .or_else(platform)
+        .ok_or_else(|| StartRefusal {
+            missing: "this platform has no desktop back end".to_owned(),
+            remedy: "name the embedded desktop with `--back-end virtual`".to_owned(),
+        })
+}
+
+const fn platform() -> Option<BackendKind> {
+    if cfg!(target_os = "macos") {
+        Some(BackendKind::Macos)
+    } else if cfg!(target_os = "linux") {
+        Some(BackendKind::Linux)
+    } else {
+        None
+    }
+}
+
+fn not_built(kind: BackendKind) -> StartRefusal {
+    StartRefusal {
+        missing: format!("the back end `{kind}` is not part of this build"),
+        remedy: "name the embedded desktop with `--back-end virtual`".to_owned(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Ok(Arc::new(super::linux::LinuxDesktop::open()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
+}
+
+#[cfg(target_os = "linux")]
+fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
+    Ok(super::linux::diagnose())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
+}
