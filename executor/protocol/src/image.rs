@@ -10,7 +10,7 @@ use crate::{
     sets::ImageFormat,
 };
 
-/// An absolute path without `.` or `..` steps, as UTF-8. What it names is not looked at here.
+/// An absolute path without `..` steps, as UTF-8. What it names is not looked at here.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct AbsolutePath(String);
 
