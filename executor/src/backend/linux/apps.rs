@@ -310,11 +310,12 @@ fn spawn(application: &Application, executable: &std::path::Path) -> io::Result<
     let mut command = Command::new(executable);
     command
         .args(arguments)
-        // A startup id with the time 0 tells toolkit and window manager that no person asked for this just now, so
-        // the new window does not take the focus (Startup Notification Protocol).
+        // A startup id with an old time tells toolkit and window manager that no person asked for this just now
+        // (Startup Notification Protocol); GDK takes 0 for "unknown", so it is 1. Managers that prevent focus stealing
+        // then leave the focus alone; openbox does only while the person is typing. The truth is read afterwards.
         .env(
             "DESKTOP_STARTUP_ID",
-            format!("maka-cu-{}-{number}_TIME0", std::process::id()),
+            format!("maka-cu-{}-{number}_TIME1", std::process::id()),
         )
         .stdin(Stdio::null())
         .stdout(Stdio::null())
