@@ -57,8 +57,10 @@ pub(crate) struct Request {
     /// The generation it belongs to; none while it waits for one to become ready.
     pub(crate) generation: Option<u64>,
     pub(crate) deadline: Deadline,
-    /// The line, until it is handed to the writer.
-    line: Vec<u8>,
+    /// The params, until they are handed to the writer.
+    params: Value,
+    /// The id on the wire, once handed over.
+    wire_id: Option<u64>,
     /// Offset of its first byte in the generation's input, once handed over.
     first_byte: u64,
     /// Whether `$/cancel` was asked for; the alarm is then the end of the grace.
@@ -70,7 +72,7 @@ impl Request {
     pub(crate) fn new(
         method: Method,
         session: Option<SessionId>,
-        line: Vec<u8>,
+        params: Value,
         asker: Asker,
         deadline: Deadline,
     ) -> Self {
@@ -84,7 +86,8 @@ impl Request {
             stage: RequestStage::Queued,
             generation: None,
             deadline,
-            line,
+            params,
+            wire_id: None,
             first_byte: 0,
             cancelled: false,
             alarm,
@@ -121,7 +124,10 @@ pub(crate) enum Cancelled {
     Nothing,
 }
 
-/// All requests, by id.
+/// All requests, by ticket.
+///
+/// A ticket names a request inside this process from the moment it is made. The id on the wire is given when the request is
+/// written: so ids count up from 1 in the order of the wire, over all generations, and are never used again.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     requests: HashMap<u64, Request>,
@@ -132,6 +138,9 @@ pub(crate) struct Pending {
     /// Cancels to be written before anything else. At most one per request.
     cancels: VecDeque<u64>,
     alarms: BTreeSet<(Instant, u64)>,
+    /// Tickets of the requests that were handed over, by their id on the wire.
+    on_wire: HashMap<u64, u64>,
+    last_wire_id: u64,
     /// The request whose line the writer has.
     writing: Option<u64>,
     /// Bytes handed to the writer of the current generation.
@@ -158,12 +167,20 @@ impl Pending {
     pub(crate) fn remove(&mut self, id: u64) -> Option<Request> {
         let request = self.requests.remove(&id)?;
         self.alarms.remove(&(request.alarm, id));
+        if let Some(wire_id) = request.wire_id {
+            self.on_wire.remove(&wire_id);
+        }
         if request.stage == RequestStage::Queued {
             // Otherwise withdrawn ids would pile up behind a writer that is stuck.
             self.outbox.retain(|&queued| queued != id);
             self.waiting.retain(|&queued| queued != id);
         }
         Some(request)
+    }
+
+    /// The ticket of the request that was sent with this id.
+    pub(crate) fn ticket(&self, wire_id: u64) -> Option<u64> {
+        self.on_wire.get(&wire_id).copied()
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<&Request> {
@@ -202,8 +219,8 @@ impl Pending {
 
     fn next_cancel(&mut self) -> Option<Vec<u8>> {
         while let Some(id) = self.cancels.pop_front() {
-            if self.requests.contains_key(&id) {
-                return Some(encode_line(&rpc::cancel(id)));
+            if let Some(wire_id) = self.requests.get(&id).and_then(|request| request.wire_id) {
+                return Some(encode_line(&rpc::cancel(wire_id)));
             }
         }
         None
@@ -217,8 +234,15 @@ impl Pending {
             .expect("a request that leaves the table leaves the outbox too");
         request.stage = RequestStage::Writing;
         request.first_byte = self.handed_over;
+        self.last_wire_id += 1;
+        request.wire_id = Some(self.last_wire_id);
+        self.on_wire.insert(self.last_wire_id, id);
         self.writing = Some(id);
-        Some(std::mem::take(&mut request.line))
+        Some(encode_line(&rpc::request(
+            self.last_wire_id,
+            request.method,
+            request.params.take(),
+        )))
     }
 
     /// The writer finished its line.

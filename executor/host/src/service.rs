@@ -4,12 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use maka_cu_protocol::codec::encode_line;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::json::Violation;
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::Envelope;
-use maka_cu_protocol::rpc;
 use maka_cu_protocol::sets::{RequestStage, ServiceState};
 use serde_json::Value;
 use thiserror::Error;
@@ -283,10 +281,9 @@ impl MakaCuService {
             room = self.mailbox.reserve() => room.map_err(|_| refuse(LifecycleCause::Disposed))?,
             () = sleep_until(room_until) => return Err(refuse(LifecycleCause::DeadlineWhileQueued)),
         };
-        let id = self.shared.next_id();
-        let line = encode_line(&rpc::request(id, method, params));
+        let id = self.shared.next_ticket();
         let (reply, mut answer) = oneshot::channel();
-        let request = Request::new(method, session, line, Asker::Caller(reply), deadline);
+        let request = Request::new(method, session, params, Asker::Caller(reply), deadline);
         let mut given_up = GivenUp {
             bypass: &self.shared.bypass,
             id,

@@ -124,8 +124,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) bypass: Bypass,
     pub(crate) disposal: CancellationToken,
-    /// Request ids: counted over all generations, so that a late answer can never match a newer request.
-    next_id: AtomicU64,
+    next_ticket: AtomicU64,
 }
 
 impl Shared {
@@ -134,12 +133,13 @@ impl Shared {
             options,
             bypass: Bypass::default(),
             disposal: CancellationToken::new(),
-            next_id: AtomicU64::new(1),
+            next_ticket: AtomicU64::new(1),
         }
     }
 
-    pub(crate) fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+    /// A name for a request inside this process.
+    pub(crate) fn next_ticket(&self) -> u64 {
+        self.next_ticket.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -123,14 +123,10 @@ impl Supervisor {
         {
             return;
         }
-        if self
-            .pending
-            .get(id)
-            .is_none_or(|request| request.stage == RequestStage::Queued)
-        {
-            // Unknown, settled, or an answer to something never asked: dropped, uncounted (spec 8.5).
+        // Unknown, settled, or an answer to something never asked: dropped, uncounted (spec 8.5).
+        let Some(id) = self.pending.ticket(id) else {
             return;
-        }
+        };
         let Some(request) = self.pending.remove(id) else {
             return;
         };

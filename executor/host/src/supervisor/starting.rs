@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use maka_cu_protocol::codec::{encode_line, line_limit};
+use maka_cu_protocol::codec::line_limit;
 use maka_cu_protocol::handshake::{Handshake, HelloParams, HostIdentity};
 use maka_cu_protocol::image::AbsolutePath;
 use maka_cu_protocol::json::{Json, Reason, Violation};
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::rpc::{self, ResponseBody, RpcCode};
+use maka_cu_protocol::rpc::{ResponseBody, RpcCode};
 use maka_cu_protocol::sets::{ReleaseReason, RequestStage};
 use nix::errno::Errno;
 use serde_json::Value;
@@ -283,13 +283,12 @@ impl Supervisor {
             };
             return self.greeting_failed(failure);
         };
-        let id = self.shared.next_id();
+        let id = self.shared.next_ticket();
         let alarm = Instant::now() + self.shared.options.handshake_timeout;
-        let line = encode_line(&rpc::request(id, Method::HostHello, hello));
         let mut request = Request::new(
             Method::HostHello,
             None,
-            line,
+            hello,
             Asker::Greeting,
             Deadline::At(alarm),
         );
