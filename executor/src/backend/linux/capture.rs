@@ -203,10 +203,10 @@ impl Screen {
         };
         loop {
             while let Some(event) = self.connection.poll_for_event().map_err(unreadable)? {
-                if let Event::DamageNotify(notify) = event {
-                    if let Some(redirection) = self.redirected.get_mut(&notify.drawable) {
-                        redirection.painted = Some(Instant::now());
-                    }
+                if let Event::DamageNotify(notify) = event
+                    && let Some(redirection) = self.redirected.get_mut(&notify.drawable)
+                {
+                    redirection.painted = Some(Instant::now());
                 }
             }
             let Some(redirection) = self.redirected.get_mut(&window) else {

@@ -123,55 +123,17 @@ mod tests {
         let twin_a = accessible("Notes", 500, 100, 802, 625);
         let ask_a = accessible("Ask", 300, 200, 202, 145);
         let popup = accessible("", 0, 0, 1, 1);
-        let rows: &[(
-            &str,
-            &[WindowSide<'_>],
-            usize,
-            &[AccessibleSide<'_>],
-            Option<usize>,
-        )] = &[
-            ("only one of each", &[main], 0, &[popup], Some(0)),
-            ("by title", &[main, ask], 1, &[main_a, ask_a], Some(1)),
-            (
-                "pop-ups are not windows",
-                &[main],
-                0,
-                &[popup, main_a],
-                Some(1),
-            ),
-            (
-                "same title, by place",
-                &[main, twin],
-                1,
-                &[main_a, twin_a],
-                Some(1),
-            ),
-            (
-                "same in everything",
-                &[main, main],
-                0,
-                &[main_a, main_a],
-                None,
-            ),
-            (
-                "one accessible for two alike",
-                &[main, main],
-                0,
-                &[main_a],
-                None,
-            ),
-            (
-                "the other window's accessible",
-                &[main, ask],
-                1,
-                &[main_a],
-                None,
-            ),
-            ("nothing there", &[main], 0, &[], None),
-            ("no such window", &[main], 1, &[main_a], None),
-        ];
-        for (what, windows, wanted, accessibles, expected) in rows {
-            assert_eq!(choose(windows, *wanted, accessibles), *expected, "{what}");
-        }
+        let check = |what: &str, windows: &[_], wanted, accessibles: &[_], expected| {
+            assert_eq!(choose(windows, wanted, accessibles), expected, "{what}");
+        };
+        check("only one of each", &[main], 0, &[popup], Some(0));
+        check("by title", &[main, ask], 1, &[main_a, ask_a], Some(1));
+        check("pop-ups are not windows", &[main], 0, &[popup, main_a], Some(1));
+        check("same title, by place", &[main, twin], 1, &[main_a, twin_a], Some(1));
+        check("same in everything", &[main, main], 0, &[main_a, main_a], None);
+        check("one accessible for two alike", &[main, main], 0, &[main_a], None);
+        check("the other window's accessible", &[main, ask], 1, &[main_a], None);
+        check("nothing there", &[main], 0, &[], None);
+        check("no such window", &[main], 1, &[main_a], None);
     }
 }

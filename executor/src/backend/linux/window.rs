@@ -105,10 +105,11 @@ impl Screen {
             .collect::<Result<_, _>>()?;
         let mut managed = Vec::new();
         for (id, cookie) in asked {
-            if let Some(attributes) = gone_is_none(cookie.reply())? {
-                if !attributes.override_redirect && attributes.map_state == MapState::VIEWABLE {
-                    managed.push(id);
-                }
+            if let Some(attributes) = gone_is_none(cookie.reply())?
+                && !attributes.override_redirect
+                && attributes.map_state == MapState::VIEWABLE
+            {
+                managed.push(id);
             }
         }
         Ok(managed)
