@@ -8,10 +8,10 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use maka_cu_protocol::json::Violation;
 use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason};
 use thiserror::Error;
 
+use crate::error::Breach;
 use crate::options::ExecutableDigest;
 use crate::process::ExitCause;
 use crate::stderr_tail::StderrExcerpt;
@@ -123,9 +123,9 @@ pub enum StartFailure {
     /// The handshake broke the protocol.
     #[error("the executor's handshake broke the protocol")]
     HandshakeViolation {
-        /// Which field, and why.
+        /// How.
         #[source]
-        violation: Violation,
+        breach: Breach,
     },
     /// The handshake was answered by a JSON-RPC error.
     #[error("the executor answered the handshake with JSON-RPC error {code}")]

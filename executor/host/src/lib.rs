@@ -11,7 +11,26 @@
 //! - Generations only grow; a new executor is made only after the old one is reaped and its helpers are killed.
 //! - Every queue is bounded: the mailbox (callers wait), requests in flight (refused as busy), the child's output (the child waits),
 //!   events (the oldest are lost and counted).
-//! - Neither an error nor a log line holds anything the executor said.
+//! - No error text and no log line holds anything the executor said.
+//!
+//! # Example
+//! ```no_run
+//! use maka_cu_host::{CallOptions, MakaCuService, Options};
+//! use maka_cu_protocol::method::Method;
+//! use maka_cu_protocol::results::lists::read_app_list;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = Options::new("/opt/maka/maka-cu", "/var/lib/maka", "/var/lib/maka/images", "1.0.0");
+//! let service = MakaCuService::try_new(options)?;
+//! let negotiated = service.ensure_started().await?;
+//! println!("generation {} can {:?}", negotiated.generation, negotiated.handshake.capabilities);
+//!
+//! let apps = service.call_typed(Method::AppsList, serde_json::json!({}), CallOptions::default(), read_app_list).await?;
+//! println!("{} applications", apps.value.into_result()?.apps.len());
+//! service.dispose().await;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod environment;
 pub mod options;

@@ -323,3 +323,174 @@ impl Pending {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GRACE: Duration = Duration::from_secs(2);
+
+    fn request(
+        generation: Option<u64>,
+    ) -> (Request, oneshot::Receiver<Result<RawAnswer, CallError>>) {
+        let (reply, answer) = oneshot::channel();
+        let since = Instant::now();
+        let mut request = Request::new(
+            Method::AppsList,
+            None,
+            Value::Null,
+            Asker::Caller(reply),
+            Deadline::Negotiated { since },
+        );
+        request.generation = generation;
+        (request, answer)
+    }
+
+    fn text(line: Option<Vec<u8>>) -> String {
+        line.map_or_else(String::new, |line| String::from_utf8(line).unwrap())
+    }
+
+    #[test]
+    fn a_request_walks_through_its_stages() {
+        let now = Instant::now();
+        let mut pending = Pending::default();
+        pending.insert(7, request(None).0, now);
+        assert!(pending.is_anyone_waiting() && pending.next_line().is_none());
+        pending.bind(1, GRACE);
+        assert_eq!(
+            pending.next_alarm(),
+            pending.get(7).map(|it| it.alarm),
+            "the deadline moved with the negotiated time"
+        );
+        assert!(text(pending.next_line()).contains(r#""id":1"#));
+        assert_eq!(pending.get(7).unwrap().stage, RequestStage::Writing);
+        pending.written();
+        assert_eq!(pending.get(7).unwrap().stage, RequestStage::Delivered);
+        assert_eq!(pending.ticket(1), Some(7));
+        pending.remove(7).unwrap();
+        assert_eq!(
+            (pending.ticket(1), pending.next_alarm(), pending.due(now)),
+            (None, None, None)
+        );
+    }
+
+    /// A cancel goes out once, before everything that is still queued.
+    #[test]
+    fn a_cancel_overtakes_the_queue() {
+        let now = Instant::now();
+        let mut pending = Pending::default();
+        for ticket in [1, 2, 3] {
+            pending.insert(ticket, request(Some(1)).0, now);
+        }
+        pending.next_line().unwrap();
+        assert!(matches!(pending.cancel(1, now, GRACE), Cancelled::Notified));
+        assert!(matches!(pending.cancel(1, now, GRACE), Cancelled::Nothing));
+        assert!(matches!(
+            pending.cancel(2, now, GRACE),
+            Cancelled::Withdrawn(_)
+        ));
+        assert!(text(pending.next_line()).contains("$/cancel"));
+        assert!(
+            text(pending.next_line()).contains(r#""id":2"#),
+            "ids count what is written, not what was asked"
+        );
+        assert!(pending.next_line().is_none());
+    }
+
+    /// What a dead child provably never took is queued again; a single byte taken is enough to doubt.
+    #[test]
+    fn delivery_is_judged_by_the_first_byte() {
+        let now = Instant::now();
+        let mut pending = Pending::default();
+        for ticket in [1, 2] {
+            pending.insert(ticket, request(Some(1)).0, now);
+        }
+        let first = pending.next_line().unwrap().len() as u64;
+        pending.written();
+        pending.next_line().unwrap();
+        let stage = |ticket, consumed| pending.get(ticket).unwrap().stage_given(consumed);
+        assert_eq!(stage(1, Some(0)), RequestStage::Queued);
+        assert_eq!(stage(1, Some(1)), RequestStage::Delivered);
+        assert_eq!(stage(2, Some(first)), RequestStage::Queued);
+        assert_eq!(stage(2, Some(first + 1)), RequestStage::Writing);
+        assert_eq!(stage(2, None), RequestStage::Writing);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert { bound: bool },
+        Bind,
+        Line,
+        Written,
+        Cancel(usize),
+        Answer(usize),
+        Release,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            any::<bool>().prop_map(|bound| Step::Insert { bound }),
+            Just(Step::Bind),
+            Just(Step::Line),
+            Just(Step::Written),
+            (0..40_usize).prop_map(Step::Cancel),
+            (0..40_usize).prop_map(Step::Answer),
+            Just(Step::Release),
+        ]
+    }
+
+    proptest! {
+        /// Whatever happens in whatever order: a request leaves the table once, is written at most once, never after it was
+        /// withdrawn, and leaves neither alarm nor id behind.
+        #[test]
+        fn every_request_ends_exactly_once(steps in vec(step(), 0..200)) {
+            let now = Instant::now();
+            let mut pending = Pending::default();
+            let (mut made, mut ended, mut written) = (0_u64, Vec::new(), 0_u64);
+            for step in steps {
+                match step {
+                    Step::Insert { bound } => {
+                        made += 1;
+                        pending.insert(made, request(bound.then_some(1)).0, now);
+                    }
+                    Step::Bind => pending.bind(1, GRACE),
+                    Step::Line => {
+                        let line = text(pending.next_line());
+                        if line.contains("apps.list") {
+                            written += 1;
+                            let id = format!("\"id\":{},", written);
+                            prop_assert!(line.contains(&id), "ids count up: {}", line);
+                        }
+                    }
+                    Step::Written => pending.written(),
+                    Step::Cancel(ticket) => {
+                        if let Cancelled::Withdrawn(request) = pending.cancel(ticket as u64, now, GRACE) {
+                            prop_assert_eq!(request.stage, RequestStage::Queued);
+                            ended.push(ticket as u64);
+                        }
+                    }
+                    Step::Answer(id) => {
+                        if let Some(ticket) = pending.ticket(id as u64) {
+                            prop_assert!(pending.remove(ticket).is_some());
+                            ended.push(ticket);
+                        }
+                    }
+                    Step::Release => {
+                        let before = pending.ids(|request| request.generation == Some(1));
+                        prop_assert_eq!(pending.take_if(|request| request.generation == Some(1)).len(), before.len());
+                        ended.extend(before);
+                    }
+                }
+                prop_assert_eq!(pending.alarms.len(), pending.requests.len());
+                prop_assert!(pending.on_wire.values().all(|ticket| pending.requests.contains_key(ticket)));
+                prop_assert!(pending.outbox.len() + pending.waiting.len() <= pending.requests.len());
+            }
+            ended.extend(pending.ids(|_| true));
+            ended.sort_unstable();
+            prop_assert_eq!(ended, (1..=made).collect::<Vec<_>>());
+        }
+    }
+}

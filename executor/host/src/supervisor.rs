@@ -169,7 +169,7 @@ enum State {
     Preparing,
     /// The child has been asked who it is.
     Greeting { child: Generation },
-    /// The child works. At `stable_at` its attempts are refilled. At `mute_until` it is killed for having closed its output.
+    /// The child works. At `stable_at` its attempts are refilled. At `mute_until` it is killed for having closed a pipe.
     Ready {
         child: Generation,
         negotiated: Arc<Negotiated>,
@@ -336,7 +336,7 @@ impl Supervisor {
                     self.last_failure = None;
                 }
                 if mute_until.is_some_and(|until| until <= now) {
-                    self.output_closed_for_good();
+                    self.mute_for_good();
                 }
             }
             State::Ending(_) => self.ending_due(now),

@@ -185,11 +185,7 @@ async fn a_killed_host_takes_its_executor_along() {
     let fake = Fake::new(&json!({ "ignore_sigterm": true, "ignore_eof": true }));
     let this = std::env::current_exe().unwrap();
     let mut host = std::process::Command::new(this)
-        .args([
-            "--exact",
-            "supervisor::processes::played_host",
-            "--nocapture",
-        ])
+        .args(PLAY)
         .env(PLAYED_HOST, fake.path(""))
         .stdout(std::process::Stdio::null())
         .spawn()
@@ -205,7 +201,37 @@ async fn a_killed_host_takes_its_executor_along() {
     until("the executor is gone", || !runs(executor)).await;
 }
 
-/// The other half of the test above: does nothing unless it is asked to play.
+/// A state folder without permission to execute is named as such. Needs the right to mount; without it there is nothing to see.
+#[tokio::test]
+async fn a_noexec_state_folder_is_named() {
+    let fake = Fake::new(&json!({}));
+    fs::create_dir(fake.path("state")).unwrap();
+    let mount = format!(
+        "mount -t tmpfs -o noexec,mode=700 tmpfs '{}' && exec \"$0\" \"$@\"",
+        fake.path("state").display()
+    );
+    let played = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", &mount])
+        .arg(std::env::current_exe().unwrap())
+        .args(PLAY)
+        .env(PLAYED_HOST, fake.path(""))
+        .output();
+    if played.is_ok_and(|played| played.status.success()) {
+        assert_eq!(
+            fs::read_to_string(fake.path("outcome")).unwrap(),
+            "state_dir_noexec"
+        );
+    }
+}
+
+/// Makes a test process play the host.
+const PLAY: [&str; 3] = [
+    "--exact",
+    "supervisor::processes::played_host",
+    "--nocapture",
+];
+
+/// The other half of the tests above: does nothing unless it is asked to play. Ends when the start fails, else never.
 #[tokio::test]
 async fn played_host() {
     let Some(home) = std::env::var_os(PLAYED_HOST).map(std::path::PathBuf::from) else {
@@ -228,8 +254,13 @@ async fn played_host() {
         })
         .into();
     let service = MakaCuService::try_new(options).unwrap();
-    service.ensure_started().await.unwrap();
-    std::future::pending::<()>().await;
+    match service.ensure_started().await {
+        Ok(_) => std::future::pending().await,
+        Err(_) => {
+            let last = service.status().last_failure.unwrap();
+            fs::write(home.join("outcome"), last.failure.reason()).unwrap();
+        }
+    }
 }
 
 /// Field report H3: cycles leave no descriptors, threads or zombies.

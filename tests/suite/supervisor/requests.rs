@@ -333,18 +333,17 @@ async fn a_stopped_executor_did_nothing() {
 }
 
 fn is_stopped(pid: i32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let states =
-        tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap());
-    states
-        .map(|stat| {
-            stat.rsplit(')')
-                .next()
-                .unwrap()
-                .trim_start()
-                .starts_with('T')
-        })
-        .all(|stopped| stopped)
+    let stopped = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+        stat.rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('T')
+    };
+    std::fs::read_dir(format!("/proc/{pid}/task"))
+        .unwrap()
+        .all(stopped)
 }
 
 /// Spec 8.6: an answer that was written before the death is an answer.

@@ -221,3 +221,24 @@ async fn a_closed_output_ends_it() {
     );
     ready_again(&service, 2).await;
 }
+
+/// Spec 8.3: an executor that takes no more input is as good as ended; what it never took had no effect.
+#[tokio::test]
+async fn a_closed_input_ends_it() {
+    let deaf = json!({ "method": "apps.list", "process": 1, "inline": true, "steps": ["default", "close_stdin"] });
+    let (fake, service) = service(&json!({ "ignore_eof": true, "rules": [deaf] }));
+    list_apps(&service).await.unwrap();
+    until("it reads no more", || {
+        !fake.events("end_of_input").is_empty()
+    })
+    .await;
+    let mut events = service.events();
+    let error = lifecycle(list_apps(&service).await);
+    assert!(!error.possibly_delivered(), "{error:?}");
+    let release = release(&mut events).await;
+    assert_eq!(
+        (release.reason, release.outcome_unknown),
+        (ReleaseReason::ChildExit, false)
+    );
+    ready_again(&service, 2).await;
+}

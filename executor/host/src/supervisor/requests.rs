@@ -15,6 +15,7 @@ use super::{Message, State, Supervisor, Verdict};
 use crate::error::{Breach, CallError, LifecycleCause, MakaCuProtocolViolation, MakaCuRpcError};
 use crate::event::{Event, Release};
 use crate::pending::{Asker, Cancelled, Deadline, RawAnswer, Request};
+use crate::process::ExitCause;
 use crate::streams::FromChild;
 
 /// Bad lines that end a generation (spec 8.5).
@@ -112,8 +113,7 @@ impl Supervisor {
                     child.writer_idle = true;
                 }
             }
-            // The child no longer reads: it is exiting, or as good as lost.
-            FromChild::InputClosed => self.output_closed(),
+            FromChild::InputClosed => self.pipe_closed(),
         }
     }
 
@@ -170,29 +170,28 @@ impl Supervisor {
     }
 
     fn output_closed(&mut self) {
-        let mute_from_now = Instant::now() + MUTE;
-        match &mut self.state {
-            State::Greeting { child, .. } => child.output_closed = true,
-            State::Ready {
-                child, mute_until, ..
-            } => {
-                child.output_closed = true;
-                mute_until.get_or_insert(mute_from_now);
-            }
-            State::Ending(ending) => {
-                ending.child.output_closed = true;
-                self.ending_progress();
-            }
-            State::Idle { .. }
-            | State::BackingOff { .. }
-            | State::Preparing
-            | State::Unavailable
-            | State::Disposed => {}
+        if let Some(child) = self.child() {
+            child.output_closed = true;
+        }
+        self.pipe_closed();
+        self.ending_progress();
+    }
+
+    /// A child that closes one of its pipes is expected to end by itself, soon. One that greets has a deadline anyway.
+    fn pipe_closed(&mut self) {
+        if let State::Ready { mute_until, .. } = &mut self.state {
+            mute_until.get_or_insert(Instant::now() + MUTE);
         }
     }
 
-    pub(super) fn output_closed_for_good(&mut self) {
-        self.breach(None, Breach::OutputClosed);
+    /// It closed a pipe and lives on.
+    pub(super) fn mute_for_good(&mut self) {
+        if self.child().is_some_and(|child| child.output_closed) {
+            return self.breach(None, Breach::OutputClosed);
+        }
+        // Spec 8.3: a child that takes no more input is as good as ended.
+        let cause = LifecycleCause::ChildExit(ExitCause::Unknown);
+        self.end(ReleaseReason::ChildExit, cause, How::Kill, Then::Recover);
     }
 
     /// What bypasses the mailbox.

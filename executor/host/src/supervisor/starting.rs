@@ -325,9 +325,9 @@ impl Supervisor {
             ResponseBody::Error(error) => Err(StartFailure::HandshakeRpc {
                 code: error.number(),
             }),
-            ResponseBody::Malformed(violation) => {
-                Err(StartFailure::HandshakeViolation { violation })
-            }
+            ResponseBody::Malformed(violation) => Err(StartFailure::HandshakeViolation {
+                breach: Breach::Field(violation),
+            }),
         };
         match answer {
             Ok(handshake) => self.ready(handshake),
@@ -367,13 +367,7 @@ impl Supervisor {
     }
 
     pub(super) fn greeting_breached(&mut self, breach: Breach) {
-        let violation = match breach {
-            Breach::Field(violation) => violation,
-            Breach::Overflow | Breach::BadLines | Breach::OutputClosed => {
-                Violation::here(Reason::NotObject)
-            }
-        };
-        self.greeting_failed(StartFailure::HandshakeViolation { violation });
+        self.greeting_failed(StartFailure::HandshakeViolation { breach });
     }
 
     fn greeting_failed(&mut self, failure: StartFailure) {
@@ -467,7 +461,9 @@ impl Supervisor {
 
 /// Reads the answer to `host.hello` (spec 2.2). Another version is told from a malformed answer before anything else is read.
 fn read_handshake(result: &Value, protocol: &str) -> Result<Handshake, StartFailure> {
-    let violated = |violation| StartFailure::HandshakeViolation { violation };
+    let violated = |violation| StartFailure::HandshakeViolation {
+        breach: Breach::Field(violation),
+    };
     match result.get("ok") {
         Some(Value::Bool(true)) => {}
         Some(Value::Bool(false)) => return Err(StartFailure::HandshakeRefused),
