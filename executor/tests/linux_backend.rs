@@ -614,3 +614,77 @@ fn a_window_without_a_tree_is_one_node() {
         assert!(desktop.menu_bar(window.key, &soon()).unwrap().is_none());
     });
 }
+
+/// F1: a stopped program costs its own callers their time limit and nobody else anything.
+#[test]
+fn a_hung_program_is_given_up_and_others_still_answer() {
+    inside("a_hung_program_is_given_up_and_others_still_answer", || {
+        let hung = Program::start("zenity", &["--entry", "--title=Hung"]);
+        let _well = Program::start("zenity", &["--entry", "--title=Well"]);
+        let desktop = LinuxDesktop::open().unwrap();
+        let window = window_of(&desktop, "Hung");
+        let other = window_of(&desktop, "Well");
+        let tree = tree_of(&desktop, window.key);
+        let ok = titled(&tree, "OK");
+        let signal = |name: &str| {
+            let pid = hung.0.id().to_string();
+            assert!(
+                Command::new("kill")
+                    .args([name, &pid])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        };
+        signal("-STOP");
+        let root = tree.nodes[0].node_ref.clone();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let walked = desktop.walk(&root, &WalkScope::Everything, &budget());
+                assert_eq!(walked.unwrap_err(), BackendError::Timeout);
+                let read = desktop.read_nodes(std::slice::from_ref(&ok.node_ref), &soon());
+                assert_eq!(read.unwrap_err(), BackendError::Timeout);
+                let located = desktop.window_root(window.key, &soon());
+                assert_eq!(located.unwrap_err(), BackendError::Timeout);
+            });
+            let mut walks = 0;
+            while !waiting.is_finished() {
+                assert!(tree_of(&desktop, other.key).nodes.len() > 5);
+                walks += 1;
+            }
+            assert!(walks > 0);
+            waiting.join().unwrap();
+        });
+        signal("-CONT");
+        // It was never lost, only silent.
+        eventually("it answers again", || read_one(&desktop, ok));
+    });
+}
+
+#[test]
+fn rows_of_a_list_can_be_pressed() {
+    inside("rows_of_a_list_can_be_pressed", || {
+        let _program = Program::start(
+            "zenity",
+            &[
+                "--list",
+                "--title=Pick",
+                "--column=Fruit",
+                "apple",
+                "pear",
+                "plum",
+                "cherry",
+            ],
+        );
+        let desktop = LinuxDesktop::open().unwrap();
+        let window = window_of(&desktop, "Pick");
+        let tree = tree_of(&desktop, window.key);
+        let pear = titled(&tree, "pear");
+        assert!(
+            pear.actions.contains(&ElementVerb::Press),
+            "{:?}",
+            pear.actions
+        );
+        assert_eq!(pear.selected, Some(false));
+    });
+}

@@ -17,6 +17,8 @@ mod display;
 mod doctor;
 mod entry;
 mod frame;
+#[cfg(test)]
+mod hostile;
 mod input;
 mod locate;
 mod lock;
@@ -534,13 +536,7 @@ impl Backend for LinuxDesktop {
         let bus = self
             .bus(deadline)
             .map_err(|_| PerformError::NotActionable)?;
-        self.block_on(input::perform(
-            &bus,
-            &node.object,
-            node.context.toolkit,
-            command,
-            deadline,
-        ))
+        self.block_on(input::perform(&bus, node, command, deadline))
     }
 
     fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {

@@ -28,6 +28,14 @@ impl Toolkit {
         }
     }
 
+    /// One of the two GTK generations.
+    pub(super) const fn is_gtk(self) -> bool {
+        match self {
+            Self::Gtk3 | Self::Gtk4 => true,
+            Self::Chromium | Self::ScreenBased => false,
+        }
+    }
+
     /// The argument of `Component.GetExtents`: 0 for the screen, 1 for the window.
     pub(super) const fn coordinate_type(self) -> u32 {
         match self {

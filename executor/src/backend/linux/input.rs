@@ -2,20 +2,21 @@
 //!
 //! Point and key input are not offered: nothing here sends an X event, and the capabilities say so.
 
+use std::time::Duration;
+
 use maka_cu_protocol::sets::{ElementActionKind, ElementVerb, ImageFormat, Path};
 use zbus::wire::Variant;
 
 use super::bus::{Bus, CallError, ObjectRef};
-use super::frame::Toolkit;
+use super::node::AccessibleNode;
 use super::reader::Reader;
-use super::vocabulary::{ValueSource, value_settable, value_source};
+use super::vocabulary::{self, ValueSource, is_pressed_by_selection, value_settable, value_source};
 use crate::backend::BackendCapabilities;
 use crate::backend::perform::{ElementCommand, PerformError, Performed};
 use crate::deadline::Deadline;
-use std::time::Duration;
-
 const ACTION: &str = "org.a11y.atspi.Action";
 const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
+const SELECTION: &str = "org.a11y.atspi.Selection";
 const VALUE: &str = "org.a11y.atspi.Value";
 /// A program may open a window, or run a query, before it answers. Longer than a reading call, because giving up here
 /// turns a success into an unknown outcome.
@@ -34,16 +35,15 @@ pub(super) fn capabilities() -> BackendCapabilities {
 /// Performs one command on one accessible, once.
 pub(super) async fn perform(
     bus: &Bus,
-    object: &ObjectRef,
-    toolkit: Toolkit,
+    node: &AccessibleNode,
     command: &ElementCommand,
     deadline: &Deadline,
 ) -> Result<Performed, PerformError> {
-    let reader = Reader::new(bus, toolkit, deadline.clone());
+    let reader = Reader::new(bus, node.context.toolkit, deadline.clone());
     match command {
-        ElementCommand::Perform(verb) => act(bus, &reader, object, *verb, deadline).await,
+        ElementCommand::Perform(verb) => act(bus, &reader, node, *verb, deadline).await,
         ElementCommand::SetValue(text) => {
-            set_value(bus, &reader, object, text.as_str(), deadline).await
+            set_value(bus, &reader, &node.object, text.as_str(), deadline).await
         }
     }
 }
@@ -51,26 +51,41 @@ pub(super) async fn perform(
 async fn act(
     bus: &Bus,
     reader: &Reader<'_>,
-    object: &ObjectRef,
+    node: &AccessibleNode,
     verb: ElementVerb,
     deadline: &Deadline,
 ) -> Result<Performed, PerformError> {
+    let object = &node.object;
     // Nothing is attempted before this is known, so every failure here is a plain no.
-    let core = reader
-        .core(object)
+    let not_actionable = |_| PerformError::NotActionable;
+    let core = reader.core(object).await.map_err(not_actionable)?;
+    let actions = reader
+        .actions(object, core.interfaces)
         .await
-        .map_err(|_| PerformError::NotActionable)?;
-    let index = reader
-        .action_index(object, &core, verb)
-        .await
-        .map_err(|_| PerformError::NotActionable)?;
-    let index = index.ok_or(PerformError::NotActionable)?;
+        .map_err(not_actionable)?;
+    let index = actions
+        .iter()
+        .position(|name| vocabulary::verb(core.role, name) == Some(verb));
     let patience = ACT_TIMEOUT.min(deadline.remaining());
-    outcome(
-        Path::AxAction,
-        bus.call::<_, bool>(object, ACTION, "DoAction", &index, patience)
-            .await,
-    )
+    if let Some(index) = index.and_then(|index| i32::try_from(index).ok()) {
+        let answer = bus.call(object, ACTION, "DoAction", &index, patience);
+        return outcome(Path::AxAction, answer.await);
+    }
+    let parent = node.parent.as_ref().filter(|_| verb == ElementVerb::Press);
+    let parent = &parent.ok_or(PerformError::NotActionable)?.object;
+    let (container, children) = reader
+        .role_and_children(parent)
+        .await
+        .map_err(not_actionable)?;
+    let gtk = node.context.toolkit.is_gtk();
+    if !is_pressed_by_selection(gtk, container.interfaces, core.states, &[]) {
+        return Err(PerformError::NotActionable);
+    }
+    let place = children.iter().position(|child| child == object);
+    let place = place.and_then(|place| i32::try_from(place).ok());
+    let place = place.ok_or(PerformError::NotActionable)?;
+    let answer = bus.call(parent, SELECTION, "SelectChild", &place, patience);
+    outcome(Path::AxSelect, answer.await)
 }
 
 async fn set_value(

@@ -128,11 +128,41 @@ mod tests {
         };
         check("only one of each", &[main], 0, &[popup], Some(0));
         check("by title", &[main, ask], 1, &[main_a, ask_a], Some(1));
-        check("pop-ups are not windows", &[main], 0, &[popup, main_a], Some(1));
-        check("same title, by place", &[main, twin], 1, &[main_a, twin_a], Some(1));
-        check("same in everything", &[main, main], 0, &[main_a, main_a], None);
-        check("one accessible for two alike", &[main, main], 0, &[main_a], None);
-        check("the other window's accessible", &[main, ask], 1, &[main_a], None);
+        check(
+            "pop-ups are not windows",
+            &[main],
+            0,
+            &[popup, main_a],
+            Some(1),
+        );
+        check(
+            "same title, by place",
+            &[main, twin],
+            1,
+            &[main_a, twin_a],
+            Some(1),
+        );
+        check(
+            "same in everything",
+            &[main, main],
+            0,
+            &[main_a, main_a],
+            None,
+        );
+        check(
+            "one accessible for two alike",
+            &[main, main],
+            0,
+            &[main_a],
+            None,
+        );
+        check(
+            "the other window's accessible",
+            &[main, ask],
+            1,
+            &[main_a],
+            None,
+        );
         check("nothing there", &[main], 0, &[], None);
         check("no such window", &[main], 1, &[main_a], None);
     }

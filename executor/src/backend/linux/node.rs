@@ -40,3 +40,13 @@ impl AccessibleNode {
         std::iter::successors(self.parent.as_ref(), |node| node.parent.as_ref())
     }
 }
+
+/// By hand, because dropping a chain link by link would recurse as deep as the tree is.
+impl Drop for AccessibleNode {
+    fn drop(&mut self) {
+        let mut above = self.parent.take();
+        while let Some(mut node) = above.and_then(Arc::into_inner) {
+            above = node.parent.take();
+        }
+    }
+}

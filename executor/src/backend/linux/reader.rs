@@ -21,7 +21,7 @@ use super::cache::CachedCore;
 use super::frame::{Extents, Toolkit};
 use super::vocabulary::{
     Interfaces, State, States, ValueSource, check_value, selected, value_settable, value_source,
-    verb, verbs,
+    verbs,
 };
 use crate::deadline::Deadline;
 
@@ -368,25 +368,10 @@ impl<'b> Reader<'b> {
         object: &ObjectRef,
         core: &Core,
     ) -> Result<HashMap<String, String>, CallError> {
-        let gtk = matches!(self.toolkit, Toolkit::Gtk3 | Toolkit::Gtk4);
-        if gtk && !core.interfaces.editable_text {
+        if self.toolkit.is_gtk() && !core.interfaces.editable_text {
             return Ok(HashMap::new());
         }
         or_default(self.call(object, ACCESSIBLE, "GetAttributes", &()).await)
-    }
-
-    /// The index of the first action that means `wanted`.
-    pub(super) async fn action_index(
-        &self,
-        object: &ObjectRef,
-        core: &Core,
-        wanted: ElementVerb,
-    ) -> Result<Option<i32>, CallError> {
-        let names = self.actions(object, core.interfaces).await?;
-        let index = names
-            .iter()
-            .position(|name| verb(core.role, name) == Some(wanted));
-        Ok(index.and_then(|index| i32::try_from(index).ok()))
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) struct Interfaces {
     pub(super) action: bool,
     pub(super) component: bool,
     pub(super) editable_text: bool,
+    pub(super) selection: bool,
     pub(super) text: bool,
     pub(super) value: bool,
 }
@@ -86,6 +87,7 @@ impl Interfaces {
                 "Action" => found.action = true,
                 "Component" => found.component = true,
                 "EditableText" => found.editable_text = true,
+                "Selection" => found.selection = true,
                 "Text" => found.text = true,
                 "Value" => found.value = true,
                 // Others exist and more may come; they are not used.
@@ -168,6 +170,19 @@ pub(super) fn selected(role: u32, states: States, interfaces: Interfaces) -> Opt
             .has(State::Selectable)
             .then(|| states.has(State::Selected))
     }
+}
+
+/// Whether a press on a node without an action of that kind is a selection in its container: rows and tabs of GTK. Qt and
+/// Chromium have no selection that works, and their items offer actions.
+pub(super) fn is_pressed_by_selection(
+    gtk: bool,
+    container: Interfaces,
+    states: States,
+    actions: &[ElementVerb],
+) -> bool {
+    gtk && container.selection
+        && states.has(State::Selectable)
+        && !actions.contains(&ElementVerb::Press)
 }
 
 /// What an action of this untranslated name does, or `None` when the protocol has no word for it.
@@ -367,6 +382,36 @@ mod tests {
             Some(true)
         );
         assert_eq!(selected(43, states(&[]), none), None);
+    }
+
+    #[test]
+    fn rows_without_actions_are_selected_in_their_container() {
+        let list = Interfaces {
+            selection: true,
+            ..Interfaces::default()
+        };
+        let row = states(&[State::Selectable]);
+        assert!(is_pressed_by_selection(true, list, row, &[]));
+        assert!(is_pressed_by_selection(
+            true,
+            list,
+            row,
+            &[ElementVerb::Open]
+        ));
+        assert!(!is_pressed_by_selection(
+            true,
+            list,
+            row,
+            &[ElementVerb::Press]
+        ));
+        assert!(!is_pressed_by_selection(
+            true,
+            Interfaces::default(),
+            row,
+            &[]
+        ));
+        assert!(!is_pressed_by_selection(true, list, states(&[]), &[]));
+        assert!(!is_pressed_by_selection(false, list, row, &[]));
     }
 
     #[test]

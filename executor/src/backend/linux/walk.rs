@@ -10,12 +10,13 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use maka_cu_protocol::roles;
+use maka_cu_protocol::sets::ElementVerb;
 
 use super::bus::{CallError, ObjectRef};
 use super::frame::Placement;
 use super::node::{AccessibleNode, LinuxNode};
 use super::reader::{Core, Facts, IN_FLIGHT, Reader};
-use super::vocabulary::{ROLE_MENU, State};
+use super::vocabulary::{Interfaces, ROLE_MENU, State, is_pressed_by_selection};
 use crate::backend::error::BackendError;
 use crate::backend::tree::{MAX_ANCESTOR_ROLES, NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 
@@ -24,6 +25,13 @@ struct Candidate {
     object: ObjectRef,
     parent: usize,
     sibling_index: usize,
+}
+
+/// Where a node stands in the walk.
+struct Place {
+    parent: Option<usize>,
+    sibling_index: usize,
+    depth: usize,
 }
 
 /// Reads the tree below `root`. The answer always holds at least the root.
@@ -41,8 +49,13 @@ pub(super) async fn walk(
         .await
         .map_err(root_error)?;
     let mut walk = Walk::new(root, placement);
+    let at_the_top = Place {
+        parent: None,
+        sibling_index: 0,
+        depth: 0,
+    };
     let mut level = walk
-        .take(facts, Arc::clone(root), None, 0, 0, scope, reader)
+        .take(facts, Arc::clone(root), at_the_top, scope, reader)
         .await;
     for depth in 1.. {
         if level.is_empty() {
@@ -76,17 +89,12 @@ pub(super) async fn walk(
                         parent: Some(Arc::clone(&walk.links[parent])),
                         in_menu,
                     });
-                    let children = walk
-                        .take(
-                            facts,
-                            node,
-                            Some(parent),
-                            candidate.sibling_index,
-                            depth,
-                            scope,
-                            reader,
-                        )
-                        .await;
+                    let place = Place {
+                        parent: Some(parent),
+                        sibling_index: candidate.sibling_index,
+                        depth,
+                    };
+                    let children = walk.take(facts, node, place, scope, reader).await;
                     next.extend(children);
                 }
                 Err(CallError::Lost) => return Err(BackendError::CaptureFailed),
@@ -122,6 +130,8 @@ struct Walk {
     nodes: Vec<RawNode>,
     /// The retained references, by the index of their node.
     links: Vec<Arc<AccessibleNode>>,
+    /// The interfaces, likewise.
+    interfaces: Vec<Interfaces>,
     seen: HashSet<ObjectRef>,
     truncated_elements: bool,
     truncated_depth: bool,
@@ -133,6 +143,7 @@ impl Walk {
             placement,
             nodes: Vec::new(),
             links: Vec::new(),
+            interfaces: Vec::new(),
             seen: HashSet::from([root.object.clone()]),
             truncated_elements: false,
             truncated_depth: false,
@@ -140,43 +151,38 @@ impl Walk {
     }
 
     /// Adds a node that was read and says which of its children belong to the walk.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call site per argument set; a struct would only rename them"
-    )]
     async fn take(
         &mut self,
         facts: Facts,
         node: Arc<AccessibleNode>,
-        parent: Option<usize>,
-        sibling_index: usize,
-        depth: usize,
+        place: Place,
         scope: &WalkScope,
         reader: &Reader<'_>,
     ) -> Vec<Candidate> {
         let index = self.nodes.len();
         let mut ancestor_roles = Vec::new();
-        let mut above = parent;
+        let mut above = place.parent;
         while let Some(ancestor) = above.filter(|_| ancestor_roles.len() < MAX_ANCESTOR_ROLES) {
             ancestor_roles.push(self.nodes[ancestor].role.clone());
             above = self.nodes[ancestor].parent;
         }
+        let container = place.parent.map(|parent| self.interfaces[parent]);
         let raw = RawNode {
             ancestor_roles,
-            sibling_index,
-            parent,
-            depth,
-            ..raw_node(&facts, &node, self.placement)
+            sibling_index: place.sibling_index,
+            parent: place.parent,
+            depth: place.depth,
+            ..raw_node(&facts, &node, container, self.placement)
         };
         let descends = !facts.children.is_empty() && scope.descends_into(&raw);
         let cut_by_scope = !facts.children.is_empty() && !descends && scope.cut_is_truncation();
         self.truncated_depth |= cut_by_scope;
         self.truncated_elements |= facts.children_cut;
         self.nodes.push(raw);
+        self.interfaces.push(facts.core.interfaces);
+        let in_menu = node.in_menu;
         self.links.push(node);
-        if !descends
-            || (matches!(scope, WalkScope::Everything) && is_closed_menu(&facts, reader).await)
-        {
+        if !descends || (!in_menu && is_closed_menu(&facts, reader).await) {
             return Vec::new();
         }
         let mut children = Vec::new();
@@ -240,8 +246,21 @@ async fn is_closed_menu(facts: &Facts, reader: &Reader<'_>) -> bool {
 }
 
 /// Everything about a node that does not depend on its place in the tree.
-fn raw_node(facts: &Facts, node: &Arc<AccessibleNode>, placement: Placement) -> RawNode {
+/// `container` are the interfaces of its parent.
+fn raw_node(
+    facts: &Facts,
+    node: &Arc<AccessibleNode>,
+    container: Option<Interfaces>,
+    placement: Placement,
+) -> RawNode {
     let core = &facts.core;
+    let gtk = node.context.toolkit.is_gtk();
+    let mut actions = facts.verbs.clone();
+    if container
+        .is_some_and(|container| is_pressed_by_selection(gtk, container, core.states, &actions))
+    {
+        actions.push(ElementVerb::Press);
+    }
     let ax = roles::of_at_spi(core.role, core.states.has(State::MultiLine));
     let is_window = node.parent.is_none() && !node.in_menu;
     let text = |text: &str| (!text.is_empty()).then(|| text.into());
@@ -262,7 +281,7 @@ fn raw_node(facts: &Facts, node: &Arc<AccessibleNode>, placement: Placement) -> 
             Some(extents) => placement.frame(extents),
             None => None,
         },
-        actions: facts.verbs.clone(),
+        actions,
         value_settable: facts.settable(),
         secure: facts.secure(),
         ancestor_roles: Vec::new(),
@@ -276,6 +295,7 @@ fn raw_node(facts: &Facts, node: &Arc<AccessibleNode>, placement: Placement) -> 
 /// What a node's ancestor tells about it.
 struct Above {
     role: String,
+    interfaces: Interfaces,
     children: Vec<ObjectRef>,
 }
 
@@ -284,7 +304,11 @@ impl Above {
         let role = roles::of_at_spi(core.role, core.states.has(State::MultiLine))
             .role
             .into();
-        Self { role, children }
+        Self {
+            role,
+            interfaces: core.interfaces,
+            children,
+        }
     }
 }
 
@@ -337,36 +361,36 @@ pub(super) async fn read_again(
             let Some(facts) = unless_gone(facts)? else {
                 return Ok(None);
             };
-            Ok(
-                place(node, &above).map(|(ancestor_roles, sibling_index)| RawNode {
-                    ancestor_roles,
-                    sibling_index,
-                    ..raw_node(&facts, node, placement)
-                }),
-            )
+            Ok(live_place(node, &above).map(|place| RawNode {
+                ancestor_roles: place.ancestor_roles,
+                sibling_index: place.sibling_index,
+                ..raw_node(&facts, node, place.container, placement)
+            }))
         })
         .collect()
 }
 
-/// The live place of a node: its ancestors' roles and its position. `None` when the way down to it is broken, in which
-/// case nobody who looks at the window from above would find it.
-fn place(
-    node: &AccessibleNode,
-    above: &HashMap<&ObjectRef, Above>,
-) -> Option<(Vec<String>, usize)> {
-    let mut roles = Vec::new();
-    let mut position = 0;
-    for (steps, ancestor) in node.ancestors().take(MAX_ANCESTOR_ROLES).enumerate() {
+/// Where a node stands now, as its ancestors tell it.
+#[derive(Default)]
+struct LivePlace {
+    ancestor_roles: Vec<String>,
+    sibling_index: usize,
+    container: Option<Interfaces>,
+}
+
+/// `None` when the way down to the node is broken, in which case nobody who looks at the window from above would find it.
+fn live_place(node: &AccessibleNode, above: &HashMap<&ObjectRef, Above>) -> Option<LivePlace> {
+    let mut place = LivePlace::default();
+    for ancestor in node.ancestors().take(MAX_ANCESTOR_ROLES) {
         let seen = above.get(&ancestor.object)?;
-        if steps == 0 {
-            position = seen
-                .children
-                .iter()
-                .position(|child| *child == node.object)?;
+        if place.container.is_none() {
+            place.container = Some(seen.interfaces);
+            let mut children = seen.children.iter();
+            place.sibling_index = children.position(|child| *child == node.object)?;
         }
-        roles.push(seen.role.clone());
+        place.ancestor_roles.push(seen.role.clone());
     }
-    Some((roles, position))
+    Some(place)
 }
 
 fn unless_gone<T>(answer: Result<T, CallError>) -> Result<Option<T>, BackendError> {

@@ -1,0 +1,203 @@
+//! Test: trees that no toolkit should offer. A small program of our own stands on a real accessibility bus and answers as
+//! it pleases.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use maka_desktop::{Desktop, DesktopOptions};
+use tokio::runtime::Runtime;
+use zbus::message::Type;
+use zbus::wire::{OwnedObjectPath, Variant};
+use zbus::{Connection, MessageStream};
+
+use super::bus::{Bus, ObjectRef};
+use super::display::Area;
+use super::frame::{Placement, Toolkit};
+use super::node::{AccessibleNode, WindowContext};
+use super::reader::Reader;
+use super::walk::walk;
+use crate::backend::error::BackendError;
+use crate::backend::tree::{RawTree, WalkBudget, WalkScope};
+use crate::deadline::Deadline;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The children of node `n`, or `None` when it never answers.
+type Shape = fn(u32) -> Option<Vec<u32>>;
+
+async fn serve(connection: Connection, shape: Shape) {
+    let mut stream = MessageStream::from(&connection);
+    while let Some(Ok(message)) = stream.next().await {
+        if message.message_type() != Type::MethodCall {
+            continue;
+        }
+        let header = message.header();
+        let path = header.path().map(ToString::to_string).unwrap_or_default();
+        let Some(children) = path
+            .rsplit('/')
+            .next()
+            .and_then(|name| shape(name.parse().ok()?))
+        else {
+            continue;
+        };
+        let member = header.member().map(ToString::to_string).unwrap_or_default();
+        let own_name = connection.unique_name().unwrap().to_string();
+        let sent = match member.as_str() {
+            "GetRole" => connection.reply(&header, &20_u32).await,
+            "GetState" => {
+                connection
+                    .reply(&header, &vec![1_u32 << 25 | 1 << 24, 0])
+                    .await
+            }
+            "GetInterfaces" => {
+                connection
+                    .reply(&header, &vec!["org.a11y.atspi.Accessible"])
+                    .await
+            }
+            "Get" => connection.reply(&header, &Variant::from("x")).await,
+            "GetChildren" => {
+                let path = |child| OwnedObjectPath::try_from(format!("/n/{child}")).unwrap();
+                let children: Vec<_> = children
+                    .into_iter()
+                    .map(|child| (own_name.clone(), path(child)))
+                    .collect();
+                connection.reply(&header, &children).await
+            }
+            _ => {
+                connection
+                    .reply_error(&header, "org.freedesktop.DBus.Error.UnknownMethod", &"no")
+                    .await
+            }
+        };
+        sent.unwrap();
+    }
+}
+
+/// Walks a tree of this shape from node 0.
+fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> Result<RawTree, BackendError> {
+    let desktop = Desktop::start(DesktopOptions {
+        window_manager: false,
+        ..DesktopOptions::default()
+    })
+    .unwrap();
+    let runtime = Runtime::new().unwrap();
+    let tree = runtime.block_on(async {
+        let builder = zbus::connection::Builder::address(desktop.accessibility_bus());
+        let server = builder.build().await.unwrap();
+        let name = server.unique_name().unwrap().to_string();
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(serve(server, shape));
+        let bus = Bus::connect(desktop.accessibility_bus()).await.unwrap();
+        let area = Area {
+            x: 0,
+            y: 0,
+            width: 100,
+            height: 100,
+        };
+        let placement = Placement::new(Toolkit::Gtk3, area, None, None);
+        let root = Arc::new(AccessibleNode {
+            object: ObjectRef::new(&name, "/n/0"),
+            context: Arc::new(WindowContext {
+                window: 1,
+                toolkit: Toolkit::Gtk3,
+            }),
+            parent: None,
+            in_menu: false,
+        });
+        let budget = budget();
+        let reader = Reader::new(&bus, Toolkit::Gtk3, budget.deadline.clone());
+        walk(&reader, &root, placement, &WalkScope::Everything, &budget).await
+    });
+    runtime.shutdown_background();
+    desktop.stop();
+    tree
+}
+
+fn budget(max_elements: usize, max_depth: usize) -> WalkBudget {
+    WalkBudget {
+        max_elements,
+        max_depth,
+        deadline: Deadline::within(PATIENCE),
+    }
+}
+
+/// F3: a tree 20,000 levels deep is cut at the allowed depth and says so.
+#[test]
+fn a_bottomless_tree_is_cut_by_depth() {
+    let tree = walked(
+        |node| {
+            Some(if node < 20_000 {
+                vec![node + 1]
+            } else {
+                vec![]
+            })
+        },
+        || budget(1500, 64),
+    );
+    let tree = tree.unwrap();
+    assert_eq!(
+        (
+            tree.nodes.len(),
+            tree.truncated_depth,
+            tree.truncated_elements
+        ),
+        (64, true, false)
+    );
+    assert!(
+        tree.nodes
+            .iter()
+            .enumerate()
+            .all(|(index, node)| node.depth == index)
+    );
+    assert_eq!(tree.nodes[63].ancestor_roles.len(), 8);
+}
+
+/// F3, the neighbour: however deep one may go, depth costs no stack.
+#[test]
+fn depth_costs_no_stack() {
+    let tree = walked(|node| Some(vec![node + 1]), || budget(3000, usize::MAX)).unwrap();
+    assert_eq!((tree.nodes.len(), tree.truncated_elements), (3000, true));
+}
+
+/// F3: a node that names its ancestor, itself or its sibling as its child is taken once.
+#[test]
+fn a_tree_that_contains_itself_ends() {
+    let tree = walked(
+        |node| {
+            Some(match node {
+                0 => vec![1, 2, 1],
+                1 => vec![0, 1, 2],
+                _ => vec![0],
+            })
+        },
+        || budget(1500, 64),
+    );
+    let tree = tree.unwrap();
+    assert_eq!((tree.nodes.len(), tree.truncated_elements), (3, true));
+}
+
+/// F1: nodes that never answer cost their time limit and are reported as left out; the rest is there.
+#[test]
+fn silent_nodes_are_left_out_and_reported() {
+    let tree = walked(
+        |node| match node {
+            0 => Some(vec![1, 2, 3]),
+            2 => None,
+            _ => Some(vec![]),
+        },
+        || budget(1500, 64),
+    );
+    let tree = tree.unwrap();
+    assert!(tree.truncated_elements);
+    assert!(tree.nodes.len() < 4 && !tree.nodes.is_empty());
+}
+
+/// F1: a program that answers nothing at all is given up after its time limit, not after the walk's.
+#[test]
+fn a_silent_program_is_given_up() {
+    assert_eq!(
+        walked(|_| None, || budget(1500, 64)).unwrap_err(),
+        BackendError::Timeout
+    );
+}
