@@ -64,7 +64,7 @@ pub(crate) struct Request {
     /// Offset of its first byte in the generation's input, once handed over.
     first_byte: u64,
     /// Whether `$/cancel` was asked for; the alarm is then the end of the grace.
-    pub(crate) cancelled: bool,
+    cancelled: bool,
     alarm: Instant,
 }
 

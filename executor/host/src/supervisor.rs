@@ -252,6 +252,8 @@ impl Supervisor {
         loop {
             let input = self.next().await;
             self.react(input);
+            // Before anything is written: a request whose time is over is not sent any more.
+            self.expire(Instant::now());
             self.pump();
             self.publish();
             if matches!(self.state, State::Disposed) {
@@ -315,14 +317,9 @@ impl Supervisor {
         }
     }
 
-    /// Reacts to everything whose time has come.
+    /// Reacts to what time does to the state.
     fn alarms(&mut self) {
         let now = Instant::now();
-        while let Some(id) = self.pending.due(now) {
-            if !self.request_due(id, now) {
-                break;
-            }
-        }
         match &mut self.state {
             State::BackingOff { until } if *until <= now => self.begin_start(),
             State::Ready {

@@ -179,6 +179,21 @@ async fn what_is_still_queued_is_withdrawn() {
     assert!(fake.received("$/cancel").is_empty());
 }
 
+/// A deadline that has passed is kept even by a ready executor: nothing is sent.
+#[tokio::test]
+async fn what_comes_too_late_is_not_sent() {
+    let (fake, service) = service(&json!({}));
+    service.ensure_started().await.unwrap();
+    let late = CallOptions {
+        deadline: Some(Instant::now()),
+        ..CallOptions::default()
+    };
+    let error = lifecycle(call_with(&service, Method::AppsList, json!({}), late).await);
+    assert!(matches!(error.cause, LifecycleCause::DeadlineWhileQueued));
+    list_apps_after(&service).await;
+    assert!(fake.received("apps.list").is_empty());
+}
+
 /// Spec 12.1 row 8: one session's requests are cancelled, and nothing else happens.
 #[tokio::test]
 async fn clearing_a_session_touches_no_other() {

@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::{self, Command, Stdio};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 use tokio::sync::oneshot;
 
 use super::group::{Group, Leash};
-use super::{Child, setup};
+use super::{Child, ExitCause, setup};
 use crate::environment::ChildEnvironment;
 
 /// How long an executable may stay busy. Another thread that forked while our copy was open for writing holds the descriptor until
@@ -74,42 +74,62 @@ impl Forker {
 }
 
 fn spawn(what: &SpawnOrder) -> io::Result<Child> {
+    // The reaper comes first: a child without one would stay behind as a zombie.
+    let (hand_over, reaper) = start_reaper()?;
+    let mut child = run(what)?;
+    let pid = child.id();
+    let leader = Pid::from_raw(i32::try_from(pid).expect("process ids fit pid_t"));
+    let group = Group::new(leader);
+    let leash = Leash(group.clone());
+    let stdin = OwnedFd::from(child.stdin.take().expect("stdin was asked for as a pipe"));
+    let stdout = OwnedFd::from(child.stdout.take().expect("stdout was asked for as a pipe"));
+    let stderr = OwnedFd::from(child.stderr.take().expect("stderr was asked for as a pipe"));
+    hand_over
+        .send((child, group, leader))
+        .map_err(|_| io::Error::other("the reaping thread ended"))?;
+    Ok(Child {
+        pid,
+        leash,
+        stdin,
+        stdout,
+        stderr,
+        exit: reaper,
+    })
+}
+
+type Orphan = (process::Child, Arc<Group>, Pid);
+
+/// A thread that waits for one child to end. Without a child it ends with the sender.
+fn start_reaper() -> io::Result<(mpsc::SyncSender<Orphan>, oneshot::Receiver<ExitCause>)> {
+    // Bound 1: exactly one child is handed over.
+    let (hand_over, handed_over) = mpsc::sync_channel::<Orphan>(1);
+    let (ended, exit) = oneshot::channel();
+    thread::Builder::new()
+        .name("maka-cu-reaper".to_owned())
+        .spawn(move || {
+            if let Ok((mut child, group, leader)) = handed_over.recv() {
+                let cause = group.reap(&mut child, leader);
+                // Nobody may be left to hear it; the child is reaped all the same.
+                ended.send(cause).ok();
+            }
+        })?;
+    Ok((hand_over, exit))
+}
+
+/// Runs the program, as soon as nobody has it open for writing.
+fn run(what: &SpawnOrder) -> io::Result<process::Child> {
     let started = Instant::now();
-    let mut child = loop {
-        let mut command = command(what);
-        match command.spawn() {
+    loop {
+        match command(what).spawn() {
             Err(error)
                 if error.raw_os_error() == Some(Errno::ETXTBSY as i32)
                     && started.elapsed() < BUSY_LIMIT =>
             {
                 thread::sleep(BUSY_PAUSE);
             }
-            other => break other?,
+            other => return other,
         }
-    };
-    let pid = Pid::from_raw(i32::try_from(child.id()).expect("process ids fit pid_t"));
-    let group = Group::new(pid);
-    let leash = Leash(group.clone());
-    let stdin = OwnedFd::from(child.stdin.take().expect("stdin was asked for as a pipe"));
-    let stdout = OwnedFd::from(child.stdout.take().expect("stdout was asked for as a pipe"));
-    let stderr = OwnedFd::from(child.stderr.take().expect("stderr was asked for as a pipe"));
-    let (ended, exit) = oneshot::channel();
-    let number = child.id();
-    thread::Builder::new()
-        .name("maka-cu-reaper".to_owned())
-        .spawn(move || {
-            let cause = group.reap(&mut child, pid);
-            // Nobody may be left to hear it; the child is reaped all the same.
-            ended.send(cause).ok();
-        })?;
-    Ok(Child {
-        pid: number,
-        leash,
-        stdin,
-        stdout,
-        stderr,
-        exit,
-    })
+    }
 }
 
 fn command(what: &SpawnOrder) -> Command {

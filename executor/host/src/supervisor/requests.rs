@@ -81,7 +81,7 @@ impl Supervisor {
         })
     }
 
-    /// Gives an idle writer its next line.
+    /// Writes what there is to write, as far as the pipe takes it.
     pub(super) fn pump(&mut self) {
         let child = match &mut self.state {
             State::Greeting { child, .. } | State::Ready { child, .. } => child,
@@ -93,11 +93,14 @@ impl Supervisor {
             | State::Unavailable
             | State::Disposed => return,
         };
-        if child.writer_idle
-            && let Some(line) = self.pending.next_line()
-        {
-            child.writer_idle = false;
-            child.streams.hand_over(line);
+        while child.writer_idle {
+            let Some(line) = self.pending.next_line() else {
+                return;
+            };
+            child.writer_idle = child.streams.hand_over(line);
+            if child.writer_idle {
+                self.pending.written();
+            }
         }
     }
 
@@ -224,11 +227,17 @@ impl Supervisor {
         }
     }
 
+    /// Never nothing: the cancel has to be out before the kill.
+    fn cancel_grace(&self) -> Duration {
+        self.shared
+            .options
+            .cancel_grace
+            .max(Duration::from_millis(1))
+    }
+
     fn cancel(&mut self, id: u64, cause: LifecycleCause) -> bool {
-        match self
-            .pending
-            .cancel(id, Instant::now(), self.shared.options.cancel_grace)
-        {
+        let grace = self.cancel_grace();
+        match self.pending.cancel(id, Instant::now(), grace) {
             Cancelled::Withdrawn(request) => {
                 self.reject(request, cause, RequestStage::Queued);
                 false
@@ -238,46 +247,55 @@ impl Supervisor {
         }
     }
 
-    /// A request's deadline or grace is over. Says whether it is gone or has a new alarm.
-    pub(super) fn request_due(&mut self, id: u64, now: Instant) -> bool {
-        let Some(request) = self.pending.get(id) else {
-            return false;
-        };
-        if !request.cancelled {
-            match self
-                .pending
-                .cancel(id, now, self.shared.options.cancel_grace)
-            {
+    /// Reacts to every request whose deadline or grace is over.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some(id) = self.pending.due(now) {
+            let grace = self.cancel_grace();
+            match self.pending.cancel(id, now, grace) {
                 Cancelled::Withdrawn(request) => match request.asker {
                     // The handshake goes out first of all, so only a child that takes nothing at all leads here.
                     Asker::Greeting => self.hello_timed_out(),
-                    Asker::Caller(_) => self.reject(
-                        request,
-                        LifecycleCause::DeadlineWhileQueued,
-                        RequestStage::Queued,
-                    ),
+                    Asker::Caller(_) => {
+                        self.reject(
+                            request,
+                            LifecycleCause::DeadlineWhileQueued,
+                            RequestStage::Queued,
+                        );
+                    }
                 },
-                Cancelled::Notified | Cancelled::Nothing => {}
+                // Its alarm is now the end of the grace.
+                Cancelled::Notified => {}
+                // It was cancelled before: the grace is over.
+                Cancelled::Nothing => self.grace_over(id),
             }
-            return true;
         }
-        let (method, is_hello) = (request.method, matches!(request.asker, Asker::Greeting));
-        if is_hello {
-            self.hello_timed_out();
-        } else if let State::Ready { .. } = self.state {
-            tracing::warn!(%method, generation = self.generation, "the executor ignored a cancel and is killed");
-            self.end(
-                ReleaseReason::RequestTimeout,
-                LifecycleCause::RequestTimeout,
-                How::Kill,
-                Then::Recover,
-            );
-        } else {
-            self.hurry();
-        }
-        // The end of the generation answers it, with everything else that is pending.
+    }
+
+    /// The executor ignored a cancel. The end of its generation answers the request, with everything else that is pending.
+    fn grace_over(&mut self, id: u64) {
         self.pending.silence(id);
-        true
+        match &self.state {
+            State::Greeting { .. } => self.hello_timed_out(),
+            State::Ready { .. } => {
+                tracing::warn!(
+                    generation = self.generation,
+                    "the executor ignored a cancel and is killed"
+                );
+                let cause = LifecycleCause::RequestTimeout;
+                self.end(
+                    ReleaseReason::RequestTimeout,
+                    cause,
+                    How::Kill,
+                    Then::Recover,
+                );
+            }
+            State::Ending(_) => self.hurry(),
+            State::Idle { .. }
+            | State::BackingOff { .. }
+            | State::Preparing
+            | State::Unavailable
+            | State::Disposed => {}
+        }
     }
 
     pub(super) fn clear_session(&mut self, session: SessionId) -> bool {
