@@ -97,10 +97,13 @@ fn start(
             &folder.logs(),
         )?);
         let part = parts.last_mut().expect("it was just pushed");
-        let display = part.wait_until(deadline, || {
+        let connected = part.wait_until(deadline, || {
             DisplayQuestions::connect(display_number, folder.cookie())
-        })?;
+        });
+        let mut display = connected?;
         part.wait_until(deadline, || display.window_manager_is_there())?;
+        part.wait_until(deadline, || display.windows_are_managed())?;
+        part.wait_until(deadline, || display.no_window_is_managed())?;
     }
     Ok(Started {
         display_number,

@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use x11rb::connection::Connection;
-use x11rb::protocol::xproto::{AtomEnum, ConnectionExt};
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, CreateWindowAux, PropMode, WindowClass};
 use x11rb::rust_connection::RustConnection;
+use x11rb::wrapper::ConnectionExt as _;
 
 use crate::part::output_before;
 
@@ -75,12 +76,23 @@ impl BusQuestions<'_> {
     }
 }
 
+/// A probe window that is not managed after this time was overlooked: a new one is tried.
+const OVERLOOKED: Duration = Duration::from_millis(100);
+/// `NormalState` of `WM_STATE` (ICCCM 4.1.3.1).
+const NORMAL_STATE: u32 = 1;
+/// `WM_HINTS` (ICCCM 4.1.2.4) with one thing in it: this window never takes the focus.
+const NO_FOCUS: [u32; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 0];
+
 /// One connection to the display, held while the window manager starts.
 #[derive(Debug)]
 pub(crate) struct DisplayQuestions {
     connection: RustConnection,
     root: u32,
     supporting_wm_check: u32,
+    client_list: u32,
+    wm_state: u32,
+    /// The window that waits to be managed, and since when.
+    probe: Option<(u32, Instant)>,
 }
 
 impl DisplayQuestions {
@@ -100,16 +112,17 @@ impl DisplayQuestions {
         )
         .ok()?;
         let root = connection.setup().roots.first()?.root;
-        let supporting_wm_check = connection
-            .intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")
-            .ok()?
-            .reply()
-            .ok()?
-            .atom;
+        let atom = |name: &[u8]| Some(connection.intern_atom(false, name).ok()?.reply().ok()?.atom);
+        let supporting_wm_check = atom(b"_NET_SUPPORTING_WM_CHECK")?;
+        let client_list = atom(b"_NET_CLIENT_LIST")?;
+        let wm_state = atom(b"WM_STATE")?;
         Some(Self {
             connection,
             root,
             supporting_wm_check,
+            client_list,
+            wm_state,
+            probe: None,
         })
     }
 
@@ -120,20 +133,61 @@ impl DisplayQuestions {
         (self.check_window(named)? == named).then_some(())
     }
 
-    fn check_window(&self, window: u32) -> Option<u32> {
-        let property = self
-            .connection
-            .get_property(
-                false,
-                window,
-                self.supporting_wm_check,
-                AtomEnum::WINDOW,
-                0,
-                1,
+    /// Whether the window manager takes windows into its care, shown on a window of our own.
+    ///
+    /// openbox announces itself before it listens: a window that is mapped in between is overlooked for good, by it and
+    /// by everybody who reads its window list.
+    pub(crate) fn windows_are_managed(&mut self) -> Option<()> {
+        let Some((window, since)) = self.probe else {
+            self.probe = Some((self.map_probe()?, Instant::now()));
+            return None;
+        };
+        let state = self.property(window, self.wm_state, AtomEnum::ANY.into());
+        let managed = state.is_some_and(|values| values.first() == Some(&NORMAL_STATE));
+        if managed || since.elapsed() >= OVERLOOKED {
+            self.connection.destroy_window(window).ok()?.check().ok()?;
+            self.probe = None;
+        }
+        managed.then_some(())
+    }
+
+    /// Whether no window is managed: the probe has left no trace.
+    pub(crate) fn no_window_is_managed(&self) -> Option<()> {
+        let windows = self.property(self.root, self.client_list, AtomEnum::WINDOW.into())?;
+        windows.is_empty().then_some(())
+    }
+
+    fn map_probe(&self) -> Option<u32> {
+        let window = self.connection.generate_id().ok()?;
+        let (depth, visual) = (x11rb::COPY_DEPTH_FROM_PARENT, x11rb::COPY_FROM_PARENT);
+        let class = WindowClass::INPUT_OUTPUT;
+        let nothing = CreateWindowAux::new();
+        self.connection
+            .create_window(
+                depth, window, self.root, 0, 0, 1, 1, 0, class, visual, &nothing,
             )
+            .ok()?;
+        let hints = AtomEnum::WM_HINTS;
+        self.connection
+            .change_property32(PropMode::REPLACE, window, hints, hints, &NO_FOCUS)
+            .ok()?;
+        self.connection.map_window(window).ok()?.check().ok()?;
+        Some(window)
+    }
+
+    fn check_window(&self, window: u32) -> Option<u32> {
+        self.property(window, self.supporting_wm_check, AtomEnum::WINDOW.into())?
+            .first()
+            .copied()
+    }
+
+    fn property(&self, window: u32, name: u32, kind: u32) -> Option<Vec<u32>> {
+        let reply = self
+            .connection
+            .get_property(false, window, name, kind, 0, 64)
             .ok()?
             .reply()
             .ok()?;
-        property.value32()?.next()
+        Some(reply.value32()?.collect())
     }
 }
