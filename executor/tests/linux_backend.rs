@@ -105,10 +105,11 @@ fn window_of(desktop: &LinuxDesktop, title: &str) -> WindowInfo {
     eventually(title, || {
         let windows = desktop.windows(&soon()).unwrap();
         windows.into_iter().find(|window| {
-            window
+            let named = window
                 .title
                 .as_ref()
-                .is_some_and(|text| text.as_str() == title)
+                .is_some_and(|text| text.as_str() == title);
+            named && window.on_screen
         })
     })
 }

@@ -200,7 +200,13 @@ impl Apps {
             .iter()
             .filter(|process| belongs_to(process, launch, &all))
             .collect();
-        let ordinary = || windows.iter().filter(|window| window.layer == 0);
+        // A window that is listed before it is shown has no pixels yet: an observe that follows the launch at once would
+        // find nothing to capture.
+        let ordinary = || {
+            windows
+                .iter()
+                .filter(|window| window.layer == 0 && window.on_screen)
+        };
         let own: Vec<WindowInfo> = ordinary()
             .filter(|window| members.iter().any(|member| member.pid == window.key.pid))
             .cloned()

@@ -39,6 +39,10 @@ pub(super) async fn perform(
     command: &ElementCommand,
     deadline: &Deadline,
 ) -> Result<Performed, PerformError> {
+    // A call that is sent with no time left would be acted on without anybody waiting for it.
+    if deadline.is_over() {
+        return Err(PerformError::NotActionable);
+    }
     let reader = Reader::new(bus, node.context.toolkit, deadline.clone());
     match command {
         ElementCommand::Perform(verb) => act(bus, &reader, node, *verb, deadline).await,
