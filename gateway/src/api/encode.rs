@@ -1,0 +1,10 @@
+//! From what a session answers to messages. Absent stays absent; nothing is upgraded, rounded or guessed.
+
+pub(crate) mod lists;
+pub(crate) mod outcome;
+pub(crate) mod scalar;
+pub(crate) mod snapshot;
+pub(crate) mod status;
+
+#[cfg(test)]
+mod tests;

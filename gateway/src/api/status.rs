@@ -1,0 +1,381 @@
+//! The one table from everything that ends a call without a result to a gRPC status.
+//!
+//! A status means: unusable, not authorised, never forwarded, or a read that failed. What happened to the world
+//! is a message and never a status. Every status that the product makes carries `google.rpc.ErrorInfo`; one
+//! without it came from a proxy or a client library. `docs/clients.md` prints this table, and a test compares.
+
+use std::{collections::HashMap, time::Duration};
+
+use maka_cu_host::error::LifecycleCause;
+use maka_cu_protocol::{domain::DomainCode, sets::LifecycleCode};
+use maka_policy_host::codes::{Refusal, RefusalKind, Retry};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
+
+use super::decode::violations::Violations;
+use crate::{
+    error::{CallError, ErrorDomain, Limit},
+    session::answer::DomainFault,
+};
+
+/// How long a caller should wait before it repeats a call that is refused for a bound.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Row {
+    /// The status code.
+    pub code: Code,
+    /// When it makes sense to repeat the call.
+    pub retry: Retry,
+}
+
+const fn row(code: Code, retry: Retry) -> Row {
+    Row { code, retry }
+}
+
+/// Where a [`CallError`] stands in the table.
+#[must_use]
+pub fn row_of(error: &CallError) -> Row {
+    match error {
+        CallError::Malformed { .. } => MALFORMED,
+        CallError::SessionUnknown | CallError::SessionEnded => row(Code::NotFound, Retry::Never),
+        CallError::SessionForeign => FORBIDDEN,
+        CallError::SessionQuarantined => row(Code::PermissionDenied, Retry::Never),
+        CallError::Limit(limit) => row_of_limit(*limit),
+        CallError::KeyConflict => row(Code::AlreadyExists, Retry::Never),
+        CallError::ImageUnknown => row(Code::NotFound, Retry::AfterObserve),
+        CallError::ImageUnreadable | CallError::ImageTooLarge => {
+            row(Code::FailedPrecondition, Retry::AfterObserve)
+        }
+        CallError::Deadline { .. } => row(Code::DeadlineExceeded, Retry::AfterDelay),
+        CallError::Cancelled => row(Code::Cancelled, Retry::Never),
+        CallError::Policy(refusal) | CallError::Withheld(refusal) => {
+            row_of_refusal(refusal.kind, refusal.retry)
+        }
+        CallError::Unsupported { .. } => row(Code::FailedPrecondition, Retry::Never),
+        CallError::Refused { fault, .. } => row_of_domain(fault.code),
+        CallError::NoBackend { .. } | CallError::Starting { .. } => {
+            row(Code::Unavailable, Retry::AfterDelay)
+        }
+        CallError::Lifecycle { code, cause, .. } => row_of_lifecycle(*code, cause),
+        // Only a bug of one of the two ends leads here.
+        CallError::Rpc { .. } => row(Code::Internal, Retry::Never),
+        CallError::Protocol { .. } => row(Code::FailedPrecondition, Retry::Never),
+    }
+}
+
+const MALFORMED: Row = row(Code::InvalidArgument, Retry::Never);
+const FORBIDDEN: Row = row(Code::PermissionDenied, Retry::Never);
+
+const fn row_of_limit(limit: Limit) -> Row {
+    let retry = if limit.passes_with_time() {
+        Retry::AfterDelay
+    } else {
+        Retry::Never
+    };
+    row(Code::ResourceExhausted, retry)
+}
+
+/// Where a policy's refusal stands: never UNAVAILABLE, which client libraries repeat by themselves.
+#[must_use]
+pub const fn row_of_refusal(kind: RefusalKind, retry: Retry) -> Row {
+    let code = match kind {
+        RefusalKind::InvalidFacts => Code::InvalidArgument,
+        RefusalKind::StaleFacts | RefusalKind::ApprovalRequired => Code::FailedPrecondition,
+        RefusalKind::Denied => Code::PermissionDenied,
+        RefusalKind::Overloaded => Code::ResourceExhausted,
+    };
+    row(code, retry)
+}
+
+/// Where an executor's refusal of a read stands.
+#[must_use]
+pub const fn row_of_domain(code: DomainCode) -> Row {
+    match code {
+        DomainCode::AppNotFound => row(Code::NotFound, Retry::NewTarget),
+        DomainCode::WindowGone => row(Code::NotFound, Retry::AfterObserve),
+        DomainCode::Timeout => row(Code::DeadlineExceeded, Retry::AfterDelay),
+        DomainCode::Aborted => row(Code::Cancelled, Retry::Never),
+        DomainCode::ScreenLocked
+        | DomainCode::PhysicalInputActive
+        | DomainCode::ImageWriteFailed => row(Code::FailedPrecondition, Retry::AfterDelay),
+        DomainCode::PermissionMissing
+        | DomainCode::UnsupportedAction
+        | DomainCode::NotImplemented
+        | DomainCode::ElementNotActionable
+        | DomainCode::InvalidPoint
+        | DomainCode::ResponseTooLarge
+        | DomainCode::DispatchRefused => row(Code::FailedPrecondition, Retry::Never),
+        DomainCode::SnapshotUnknown
+        | DomainCode::SnapshotExpired
+        | DomainCode::SnapshotEvicted
+        | DomainCode::SnapshotSpent
+        | DomainCode::SnapshotSuperseded
+        | DomainCode::ElementUnknown
+        | DomainCode::ElementDigestMismatch
+        | DomainCode::ElementReleased
+        | DomainCode::ProcessReplaced
+        | DomainCode::ElementChanged
+        | DomainCode::WindowChanged
+        | DomainCode::FocusChanged
+        | DomainCode::WindowOccluded
+        | DomainCode::ElementDisabled
+        | DomainCode::CaptureFailed
+        | DomainCode::OutcomeUnknown => row(Code::FailedPrecondition, Retry::AfterObserve),
+    }
+}
+
+/// Where the supervisor's own errors stand. Only reads and calls that were never sent come here: a mutation
+/// that was possibly delivered is a result with outcome UNKNOWN.
+#[must_use]
+pub const fn row_of_lifecycle(code: LifecycleCode, cause: &LifecycleCause) -> Row {
+    match (code, cause) {
+        (LifecycleCode::ServiceMismatch, _) => row(Code::FailedPrecondition, Retry::Never),
+        (_, LifecycleCause::Busy) => row(Code::ResourceExhausted, Retry::AfterDelay),
+        (_, LifecycleCause::DeadlineWhileQueued) => row(Code::DeadlineExceeded, Retry::AfterDelay),
+        (LifecycleCode::ServiceUnavailable, _) => row(Code::Unavailable, Retry::AfterDelay),
+        (LifecycleCode::Aborted, _) => row(Code::Cancelled, Retry::Never),
+        (LifecycleCode::OutcomeUnknown, _) => row(Code::Aborted, Retry::Now),
+    }
+}
+
+/// The operator's key that a refusal comes from, so that the person who reads it knows where to look.
+#[must_use]
+pub fn operator_key(reason: &str) -> Option<&'static str> {
+    match reason {
+        "global_pointer_forbidden" | "global_pointer_approval" => Some("allow_global_pointer"),
+        "synthetic_input_off" => Some("input.synthetic"),
+        _ => None,
+    }
+}
+
+/// The status of a call that has no result.
+#[must_use]
+pub fn status_of(error: &CallError) -> Status {
+    let row = row_of(error);
+    let mut metadata = vec![("retry", row.retry.as_str().to_owned())];
+    if let Some(decision_id) = error.decision_id() {
+        metadata.push(("decision_id", decision_id.to_owned()));
+    }
+    let mut violations = Vec::new();
+    match error {
+        CallError::Malformed { field, rule } => {
+            violations.push(FieldViolation::new(*field, format!("the field is {rule}")));
+        }
+        CallError::Policy(refusal) | CallError::Withheld(refusal) => {
+            metadata.extend(refusal_metadata(refusal));
+        }
+        CallError::Refused { fault, .. } => metadata.extend(fault_metadata(fault)),
+        CallError::Lifecycle {
+            stage,
+            generation,
+            release_reason,
+            cause,
+            ..
+        } => {
+            metadata.push(("stage", stage.as_str().to_owned()));
+            metadata.push(("generation", generation.to_string()));
+            if let Some(reason) = release_reason {
+                metadata.push(("release_reason", reason.as_str().to_owned()));
+            }
+            if let LifecycleCause::Start(last) | LifecycleCause::Exhausted { last, .. } = &**cause {
+                metadata.push(("failure", last.failure.reason().to_owned()));
+                metadata.push(("advice", last.remedy().to_owned()));
+            }
+        }
+        CallError::Deadline { stage: Some(stage) } => {
+            metadata.push(("stage", stage.as_str().to_owned()))
+        }
+        CallError::Rpc {
+            number, generation, ..
+        } => {
+            metadata.push(("rpc_code", number.to_string()));
+            metadata.push(("generation", generation.to_string()));
+        }
+        CallError::Protocol { generation, .. } | CallError::Starting { generation } => {
+            metadata.push(("generation", generation.to_string()));
+        }
+        CallError::SessionUnknown
+        | CallError::SessionForeign
+        | CallError::SessionEnded
+        | CallError::SessionQuarantined
+        | CallError::Limit(_)
+        | CallError::KeyConflict
+        | CallError::ImageUnknown
+        | CallError::ImageUnreadable
+        | CallError::ImageTooLarge
+        | CallError::Deadline { stage: None }
+        | CallError::Cancelled
+        | CallError::Unsupported { .. }
+        | CallError::NoBackend { .. } => {}
+    }
+    build(
+        row,
+        error.domain(),
+        error.reason(),
+        error.to_string(),
+        metadata,
+        violations,
+    )
+}
+
+fn refusal_metadata(refusal: &Refusal) -> impl Iterator<Item = (&'static str, String)> {
+    [
+        ("class", refusal.class.as_str().to_owned()),
+        ("generation", refusal.generation.to_string()),
+    ]
+    .into_iter()
+    .chain(operator_key(&refusal.code).map(|key| ("operator_key", key.to_owned())))
+}
+
+fn fault_metadata(fault: &DomainFault) -> Vec<(&'static str, String)> {
+    let mut metadata = Vec::new();
+    if let Some(permission) = fault.permission {
+        metadata.push(("permission", permission.as_str().to_owned()));
+    }
+    if let Some(path) = fault.would_require {
+        metadata.push(("would_require", path.as_str().to_owned()));
+    }
+    metadata
+}
+
+fn build(
+    row: Row,
+    domain: ErrorDomain,
+    reason: &str,
+    sentence: String,
+    metadata: Vec<(&'static str, String)>,
+    violations: Vec<FieldViolation>,
+) -> Status {
+    let metadata: HashMap<String, String> = metadata
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    let mut details = ErrorDetails::with_error_info(reason, domain.as_str(), metadata);
+    if row.retry == Retry::AfterDelay {
+        details.set_retry_info(Some(RETRY_DELAY));
+    }
+    if !violations.is_empty() {
+        details.set_bad_request(violations);
+    }
+    Status::with_error_details(row.code, sentence, details)
+}
+
+/// A status of the edge itself: nothing behind it has seen the call.
+fn edge(row: Row, reason: &str, sentence: &str, violations: Vec<FieldViolation>) -> Status {
+    let metadata = vec![("retry", row.retry.as_str().to_owned())];
+    build(
+        row,
+        ErrorDomain::Gateway,
+        reason,
+        sentence.to_owned(),
+        metadata,
+        violations,
+    )
+}
+
+/// Fields of a request that cannot be used; the executor is untouched.
+#[must_use]
+pub(crate) fn malformed(violations: Violations) -> Status {
+    let fields = violations
+        .into_iter()
+        .map(|violation| FieldViolation::new(violation.field, violation.rule))
+        .collect();
+    edge(
+        MALFORMED,
+        "malformed",
+        "the request has fields that cannot be used; see the field violations",
+        fields,
+    )
+}
+
+/// Why a caller is not known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unauthenticated {
+    /// It showed nothing, and is no peer of the Unix socket.
+    Missing,
+    /// It showed more than one `authorization` header.
+    Several,
+    /// It showed something that is no bearer token.
+    NotBearer,
+    /// Nobody has this token.
+    UnknownToken,
+    /// No principal is configured for this Unix user.
+    UnknownUser,
+}
+
+impl Unauthenticated {
+    /// Every reason.
+    pub const ALL: [Self; 5] = [
+        Self::Missing,
+        Self::Several,
+        Self::NotBearer,
+        Self::UnknownToken,
+        Self::UnknownUser,
+    ];
+
+    /// The closed reason.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Missing => "credentials_missing",
+            Self::Several => "credentials_ambiguous",
+            Self::NotBearer => "credentials_malformed",
+            Self::UnknownToken => "token_unknown",
+            Self::UnknownUser => "user_unknown",
+        }
+    }
+
+    /// The fixed sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Missing => "no credentials; send `authorization: Bearer <token>`",
+            Self::Several => "more than one authorization header; send one",
+            Self::NotBearer => {
+                "the authorization header is no bearer token; send `authorization: Bearer <token>`"
+            }
+            Self::UnknownToken => "the token belongs to no principal",
+            Self::UnknownUser => {
+                "no principal is configured for this user of the socket; send a token"
+            }
+        }
+    }
+}
+
+/// The caller is not known.
+#[must_use]
+pub fn unauthenticated(why: Unauthenticated) -> Status {
+    edge(
+        row(Code::Unauthenticated, Retry::Never),
+        why.reason(),
+        why.sentence(),
+        Vec::new(),
+    )
+}
+
+/// The caller's role may not call this method.
+#[must_use]
+pub fn forbidden() -> Status {
+    edge(
+        FORBIDDEN,
+        "role_not_sufficient",
+        "the caller's role may not call this method",
+        Vec::new(),
+    )
+}
+
+/// Nothing is served at this path. Clients of reflection v1 fall back to v1alpha on this code.
+#[must_use]
+pub fn unimplemented() -> Status {
+    edge(
+        row(Code::Unimplemented, Retry::Never),
+        "method_unknown",
+        "no such method is served",
+        Vec::new(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

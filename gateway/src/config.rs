@@ -1,0 +1,161 @@
+//! The configuration: one TOML file, read once, parsed into types that cannot hold a bad value.
+//!
+//! Nothing else in the gateway reads files, flags or the environment for settings. An unknown key, a missing
+//! one and a bad value are all refused with the file, the line and the key, and with what to write instead;
+//! a value is never quoted, because an environment variable for the executor may be a secret.
+//! `deploy/gateway.toml` documents every key.
+
+pub mod error;
+pub mod executor;
+pub mod listen;
+pub mod policy;
+pub mod principals;
+pub mod session;
+pub mod telemetry;
+pub mod value;
+
+use std::{fs, path::Path, path::PathBuf};
+
+use serde::Deserialize;
+
+pub use self::error::ConfigError;
+use self::{
+    executor::ExecutorConfig, listen::ListenConfig, policy::PolicyConfig, principals::Principals,
+    session::SessionConfig, telemetry::TelemetryConfig, value::AbsolutePath,
+};
+
+/// A configuration file larger than this is refused unread.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// The whole configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the gateway keeps its own files: the executor's pinned copy, images, the decision log, the address file.
+    pub state_dir: AbsolutePath,
+    /// Development mode: reflection answers without credentials. Nothing else changes.
+    #[serde(default)]
+    pub dev: bool,
+    /// The operator's key for actions that move the system pointer. Sent in the handshake.
+    #[serde(default)]
+    pub allow_global_pointer: bool,
+    /// The operator's key for synthetic keys and points.
+    #[serde(default)]
+    pub input: InputConfig,
+    /// Where to listen. Absent: the Unix socket in `state_dir` and `127.0.0.1:50051`.
+    #[serde(default)]
+    pub listen: ListenConfig,
+    /// Who may call.
+    #[serde(default)]
+    pub principals: Principals,
+    /// The executor. Absent: none is started and every call about the desktop is refused.
+    pub executor: Option<ExecutorConfig>,
+    /// The policy set. Absent: nothing is active and every call about the desktop is refused as `policy_absent`.
+    pub policy: Option<PolicyConfig>,
+    /// The decision log.
+    #[serde(default)]
+    pub audit: AuditConfig,
+    /// Sessions and their bounds.
+    #[serde(default)]
+    pub session: SessionConfig,
+    /// What the gateway writes to stderr.
+    #[serde(default)]
+    pub telemetry: TelemetryConfig,
+}
+
+/// Section `[input]`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputConfig {
+    /// Whether keys and points may be synthesised. Off unless this desktop exists for agents.
+    #[serde(default)]
+    pub synthetic: bool,
+}
+
+/// Section `[audit]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditConfig {
+    /// The decision log. Absent: `decisions.jsonl` in `state_dir`.
+    pub path: Option<AbsolutePath>,
+    /// When records reach the disk.
+    #[serde(default)]
+    pub fsync: Fsync,
+}
+
+/// When the decision log is synced. A record always survives the gateway's own death; this is about power loss.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Fsync {
+    /// Within 50 ms.
+    #[default]
+    Batch,
+    /// Before the action is forwarded.
+    Each,
+    /// When the system pleases.
+    Never,
+}
+
+impl Config {
+    /// Reads and checks `path`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the file cannot be read or holds anything that is not understood.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable {
+            file: path.to_owned(),
+            source,
+        };
+        let length = fs::metadata(path).map_err(unreadable)?.len();
+        if length > MAX_FILE_BYTES {
+            return Err(ConfigError::TooLarge {
+                file: path.to_owned(),
+                max_bytes: MAX_FILE_BYTES,
+            });
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        Self::parse(path, &text)
+    }
+
+    /// Checks `text`, which came from `file`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with the line and the key.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::invalid(file, text, &error))
+    }
+
+    /// The decision log's file.
+    #[must_use]
+    pub fn audit_path(&self) -> PathBuf {
+        match &self.audit.path {
+            Some(path) => path.as_path().to_owned(),
+            None => self.state_dir.as_path().join("decisions.jsonl"),
+        }
+    }
+
+    /// The executor's image directory.
+    #[must_use]
+    pub fn image_dir(&self) -> PathBuf {
+        match self
+            .executor
+            .as_ref()
+            .and_then(|executor| executor.image_dir.as_ref())
+        {
+            Some(path) => path.as_path().to_owned(),
+            None => self.state_dir.as_path().join("images"),
+        }
+    }
+
+    /// The Unix socket, when one is served.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<PathBuf> {
+        match &self.listen {
+            ListenConfig::Default => Some(self.state_dir.as_path().join("maka-gateway.sock")),
+            ListenConfig::Named { unix, .. } => unix.as_ref().map(|path| path.as_path().to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Why a configuration is refused: where, which key, and what to write instead.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read the configuration `{}`", file.display())]
+    Unreadable {
+        /// The file that was named.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is larger than any configuration.
+    #[error("the configuration `{}` is larger than {max_bytes} bytes", file.display())]
+    TooLarge {
+        /// The file that was named.
+        file: PathBuf,
+        /// The bound.
+        max_bytes: u64,
+    },
+    /// A key is unknown, missing or has a bad value.
+    #[error("{}:{line}: {}{problem}", file.display(), key.as_deref().map(|key| format!("`{key}`: ")).unwrap_or_default())]
+    Invalid {
+        /// The file that was read.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The dotted key on that line, when there is one.
+        key: Option<String>,
+        /// What is wrong and what to write instead. Never holds the value.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(super) fn invalid(file: &Path, text: &str, error: &toml::de::Error) -> Self {
+        let offset = error.span().map_or(0, |span| span.start.min(text.len()));
+        Self::Invalid {
+            file: file.to_owned(),
+            line: text.as_bytes()[..offset]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1,
+            key: key_at(text, offset),
+            problem: error.message().trim_end().replace('\n', "; "),
+        }
+    }
+}
+
+/// The dotted key of the entry at `offset`: the table header above it and the words before the line's `=`.
+/// The parser knows the path but does not tell it; a file is read by a person, so the nearest header is right.
+fn key_at(text: &str, offset: usize) -> Option<String> {
+    let start = text
+        .get(..offset)?
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    let line = text.get(start..)?.lines().next()?.trim();
+    let header_of = |line: &str| {
+        let header = line.trim().strip_prefix('[')?;
+        let end = header.find(']')?;
+        Some(header[..end].trim_start_matches('[').trim().to_owned())
+    };
+    if let Some(header) = header_of(line) {
+        return Some(header);
+    }
+    let (key, _) = line.split_once('=')?;
+    let key = key.trim();
+    match text.get(..start)?.lines().rev().find_map(header_of) {
+        Some(header) => Some(format!("{header}.{key}")),
+        None => Some(key.to_owned()),
+    }
+}

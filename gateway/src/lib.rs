@@ -1,0 +1,25 @@
+//! The gateway: gRPC in, judged actions out.
+//!
+//! A call enters at [`api`], which knows who calls and what the message says; [`session`] owns what was seen and
+//! in which order things happen; `policy` turns that into facts; `maka-policy-host` judges them and hands out the
+//! permit without which [`forward`], the only owner of the executor, sends nothing. [`serve`] ties them together.
+//!
+//! `api` calls `session`; `session` calls `policy` and `forward`; those two know nothing of gRPC, and of each
+//! other only permits.
+
+pub mod api;
+pub mod principal;
+
+pub mod error;
+pub mod session;
+
+pub mod forward;
+mod policy;
+
+pub mod config;
+pub mod doctor;
+pub mod health;
+pub mod listen;
+pub mod serve;
+pub mod state_dir;
+pub mod telemetry;

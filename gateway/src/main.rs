@@ -1,0 +1,167 @@
+//! The command line: `serve`, `check`, `doctor` and `token`.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{Parser, Subcommand};
+use maka_gateway::{
+    config::{Config, ConfigError},
+    doctor,
+    principal::token::Token,
+    serve::{self, Stop},
+    telemetry::{self, Chain},
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Running failed, or a doctor found something that keeps the gateway from working.
+const FAILED: u8 = 1;
+/// The configuration is refused (`EX_CONFIG` of sysexits.h).
+const BAD_CONFIG: u8 = 78;
+
+/// How long the runtime may take to let go of tasks that no longer matter.
+const RUNTIME_GRACE: Duration = Duration::from_millis(200);
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong command line, 78 configuration refused.
+
+Signals of `serve`: SIGINT or SIGTERM ends it in order (no new calls, running calls cancelled, executor ended),
+a second one at once.";
+
+/// One gRPC gateway between remote agents and a desktop, with a sandboxed policy in the path.
+#[derive(Debug, Parser)]
+#[command(name = "maka-gateway", version, after_help = EXIT_CODES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway.
+    Serve {
+        /// The configuration; deploy/gateway.toml documents every key.
+        #[arg(long)]
+        config: PathBuf,
+    },
+    /// Read the configuration and say what is wrong with it.
+    Check {
+        /// The configuration.
+        #[arg(long)]
+        config: PathBuf,
+    },
+    /// Try everything that the configuration names, the executor included, and say what to do about it.
+    Doctor {
+        /// The configuration.
+        #[arg(long)]
+        config: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a fresh token: the token for its holder, and the line for the configuration.
+    Token,
+}
+
+/// Why the process does not end with 0.
+enum Failure {
+    Config(ConfigError),
+    Run(Box<dyn std::error::Error>),
+    /// Everything was said already.
+    Told,
+}
+
+fn main() -> ExitCode {
+    match run(CommandLine::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Config(error)) => refuse(BAD_CONFIG, &error),
+        Err(Failure::Run(error)) => refuse(FAILED, &*error),
+        Err(Failure::Told) => ExitCode::from(FAILED),
+    }
+}
+
+fn refuse(code: u8, error: &dyn std::error::Error) -> ExitCode {
+    // Nobody reads a closed stderr; the exit code stands.
+    drop(writeln!(io::stderr(), "maka-gateway: {}", Chain(error)));
+    ExitCode::from(code)
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Serve { config } => {
+            let config = Config::load(&config).map_err(Failure::Config)?;
+            telemetry::install(config.telemetry);
+            block_on(serve(config))
+        }
+        Command::Check { config } => {
+            let config = Config::load(&config).map_err(Failure::Config)?;
+            for notice in doctor::notices(&config) {
+                print(&format!("note: {notice}"))?;
+            }
+            print("the configuration is understood")
+        }
+        Command::Doctor { config, json } => {
+            let config = Config::load(&config).map_err(Failure::Config)?;
+            let report = block_on(async { Ok(doctor::examine(config).await) })?;
+            print(&if json {
+                report.to_json()
+            } else {
+                report.to_string()
+            })?;
+            if report.is_well() {
+                Ok(())
+            } else {
+                Err(Failure::Told)
+            }
+        }
+        Command::Token => {
+            let token = Token::generate();
+            print(&format!("token:        {}", token.reveal()))?;
+            print(&format!("token_sha256 = \"{}\"", token.digest().to_hex()))
+        }
+    }
+}
+
+fn print(line: &str) -> Result<(), Failure> {
+    writeln!(io::stdout(), "{line}").map_err(|error| Failure::Run(error.into()))
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("maka-gateway")
+        .build()
+        .map_err(|error| Failure::Run(error.into()))?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(RUNTIME_GRACE);
+    done
+}
+
+async fn serve(config: Config) -> Result<(), Failure> {
+    let stop = Stop::default();
+    let told = |kind| signal(kind).map_err(|error| Failure::Run(error.into()));
+    let (mut interrupt, mut terminate) = (
+        told(SignalKind::interrupt())?,
+        told(SignalKind::terminate())?,
+    );
+    let orders = stop.clone();
+    let listen = async move {
+        loop {
+            // Both are cancel-safe; a signal that comes meanwhile is kept.
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if orders.drain.is_cancelled() {
+                orders.hurry.cancel();
+            }
+            orders.drain.cancel();
+        }
+    };
+    tokio::select! {
+        served = serve::serve(config, stop) => served.map_err(|error| Failure::Run(error.into())),
+        never = listen => never,
+    }
+}

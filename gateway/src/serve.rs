@@ -1,0 +1,367 @@
+//! A gateway's life: take hold of the folder, listen at once, make executor and policy ready side by side, serve,
+//! and end everything that was started.
+//!
+//! The port is open before anything is ready; until then health says NOT_SERVING and calls are refused with a
+//! reason. Every task is in one set that is awaited at the end.
+
+pub mod executor;
+pub mod policy;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use maka_policy_host::{
+    engine::{Engine, EngineError},
+    judge::{Judge, JudgeOptions},
+    limits::Limits,
+    log::{DecisionLog, Fsync, LogError, LogOptions},
+};
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Server, server::Router};
+use tonic_health::server::HealthReporter;
+use tower::layer::util::{Identity, Stack};
+
+use self::policy::PolicyError;
+use crate::{
+    api::{self, Edge, EdgeSettings, authenticate::AuthenticateLayer},
+    config::{self, Config},
+    forward::Forward,
+    health,
+    listen::{self, ListenError, OwnedFile},
+    principal::Directory,
+    session::{
+        SessionSettings, Sessions,
+        history::History,
+        secret::{RequestSecret, SecretError},
+    },
+    state_dir::{StateDir, StateDirError},
+};
+
+/// File of the key under which requests are hashed, in the state folder.
+const REQUEST_KEY_FILE: &str = "request.key";
+
+/// How long connections may take to finish once everything behind them has ended.
+const CONNECTION_GRACE: Duration = Duration::from_millis(500);
+
+/// Calls at once on one connection.
+const MAX_STREAMS: u32 = 256;
+/// Bytes of all headers of one call.
+const MAX_HEADER_BYTES: u32 = 16 * 1024;
+/// How often a silent connection is asked whether it lives, and how long it may take to say so.
+const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+
+/// How a gateway is told to end.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// End in order: no new calls, cancel what runs, let go of what is held, end the executor.
+    pub drain: CancellationToken,
+    /// End now: the executor is killed.
+    pub hurry: CancellationToken,
+}
+
+/// Why a gateway does not run, or stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The state folder.
+    #[error(transparent)]
+    StateDir(#[from] StateDirError),
+    /// A listener.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The decision log. Without it nothing may be permitted, so nothing is served.
+    #[error("the decision log cannot be used")]
+    Log(#[from] LogError),
+    /// The request key.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The policy engine.
+    #[error("the policy engine cannot be started")]
+    Engine(#[from] EngineError),
+    /// The policy judge.
+    #[error("the policy judge cannot be made")]
+    Judge(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The policy set.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A listener failed while it served.
+    #[error("serving failed")]
+    Transport(#[from] tonic::transport::Error),
+    /// A task of the gateway panicked.
+    #[error("a task of the gateway failed")]
+    Task(#[from] JoinError),
+}
+
+/// Runs a gateway until it is told to end.
+///
+/// # Errors
+/// [`ServeError`] when it cannot start, or when something it cannot do without fails. What it had started is ended
+/// all the same.
+pub async fn serve(config: Config, stop: Stop) -> Result<(), ServeError> {
+    let state_dir = StateDir::hold(config.state_dir.as_path())?;
+    let listeners = Listeners::bind(&config, &state_dir)?;
+    let gateway = Gateway::prepare(&config)?;
+    gateway.run(&config, listeners, stop).await
+}
+
+/// Bound, not yet served. Connections wait in the kernel's queue.
+struct Listeners {
+    tcp: Option<tonic::transport::server::TcpIncoming>,
+    unix: Option<tokio_stream::wrappers::UnixListenerStream>,
+    /// Removed when the gateway ends.
+    _files: Vec<OwnedFile>,
+}
+
+impl Listeners {
+    fn bind(config: &Config, state_dir: &StateDir) -> Result<Self, ListenError> {
+        let mut files = Vec::new();
+        let mut tcp = None;
+        if let Some(address) = config.listen.tcp() {
+            let (incoming, bound): (_, SocketAddr) = listen::tcp(address.0)?;
+            files.push(listen::write_address(state_dir.path(), bound)?);
+            tracing::info!(address = %bound, "listening");
+            tcp = Some(incoming);
+        }
+        let mut unix = None;
+        if let Some(path) = config.socket_path() {
+            let (incoming, file) = listen::unix(&path)?;
+            files.push(file);
+            tracing::info!(socket = %path.display(), "listening");
+            unix = Some(incoming);
+        }
+        Ok(Self {
+            tcp,
+            unix,
+            _files: files,
+        })
+    }
+}
+
+/// Everything that lives as long as the gateway.
+struct Gateway {
+    engine: Engine,
+    judge: Arc<Judge>,
+    forward: Forward,
+    sessions: Sessions,
+    directory: Arc<Directory>,
+}
+
+impl Gateway {
+    /// Opens the log, makes the engine, and chooses the executor without starting it.
+    fn prepare(config: &Config) -> Result<Self, ServeError> {
+        let audit_path = config.audit_path();
+        // Read before it is opened for writing: the log's owner holds a lock on it.
+        let history = History::load(&audit_path)?;
+        let fsync = match config.audit.fsync {
+            config::Fsync::Batch => Fsync::Batch,
+            config::Fsync::Each => Fsync::Each,
+            config::Fsync::Never => Fsync::Never,
+        };
+        let (log, opened) = DecisionLog::open(&audit_path, LogOptions { fsync })?;
+        if opened.torn_bytes > 0 {
+            tracing::warn!(
+                bytes = opened.torn_bytes,
+                "the decision log ended in an unfinished record, which was cut off"
+            );
+        }
+        let secret =
+            RequestSecret::load_or_create(&config.state_dir.as_path().join(REQUEST_KEY_FILE))?;
+        let engine = Engine::new(Limits::default())?;
+        // Nobody can approve yet, and a session carries out no obligation: an allow under one is refused.
+        let judge = Judge::try_new(engine.clone(), Arc::new(log), JudgeOptions::default())
+            .map_err(|error| ServeError::Judge(Box::new(error)))?;
+        let judge = Arc::new(judge);
+        let forward = Forward::new(executor::select(config), Arc::clone(&judge));
+        let settings = SessionSettings {
+            idle_ttl: config.session.idle_ttl_ms.as_millis(),
+            per_principal: config.session.max_per_principal.as_usize(),
+            total: config.session.max_total.as_usize(),
+            synthetic_input: config.input.synthetic,
+        };
+        let sessions = Sessions::new(
+            forward.clone(),
+            Arc::clone(&judge),
+            secret,
+            history,
+            settings,
+        );
+        let directory = Arc::new(Directory::new(&config.principals));
+        Ok(Self {
+            engine,
+            judge,
+            forward,
+            sessions,
+            directory,
+        })
+    }
+
+    async fn run(
+        self,
+        config: &Config,
+        listeners: Listeners,
+        stop: Stop,
+    ) -> Result<(), ServeError> {
+        let Self {
+            engine,
+            judge,
+            forward,
+            sessions,
+            directory,
+        } = self;
+        let (policy_sender, policy_active) = watch::channel(false);
+        let mut tasks: JoinSet<Result<(), ServeError>> = JoinSet::new();
+
+        let (reporter, health_service) = tonic_health::server::health_reporter();
+        health::report(&reporter, false).await;
+        tasks.spawn(follow_health(
+            reporter,
+            forward.clone(),
+            policy_active,
+            stop.drain.clone(),
+        ));
+
+        let edge = Arc::new(Edge {
+            sessions: sessions.clone(),
+            forward: forward.clone(),
+            judge: Arc::clone(&judge),
+            settings: EdgeSettings {
+                back_end: executor::back_end(config),
+                allow_global_pointer: config.allow_global_pointer,
+                synthetic_input: config.input.synthetic,
+            },
+        });
+        let layer = AuthenticateLayer::new(directory, config.dev);
+        let router = || router(layer.clone(), Arc::clone(&edge), health_service.clone());
+        if let Some(incoming) = listeners.tcp {
+            let served = router()
+                .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
+            tasks.spawn(async move { served.await.map_err(ServeError::from) });
+        }
+        if let Some(incoming) = listeners.unix {
+            let served = router()
+                .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
+            tasks.spawn(async move { served.await.map_err(ServeError::from) });
+        }
+
+        let starting = forward.clone();
+        let start_stop = stop.drain.clone();
+        tasks.spawn(async move {
+            // Dropping the wait is safe: the supervisor goes on by itself and is disposed of below.
+            tokio::select! {
+                () = starting.start() => {}
+                () = start_stop.cancelled() => {}
+            }
+            Ok(())
+        });
+        match config.policy.clone() {
+            Some(policy) => {
+                let (judge, policy_sender) = (Arc::clone(&judge), policy_sender.clone());
+                tasks.spawn_blocking(move || {
+                    let generation = policy::activate(&judge, policy::load(&engine, &policy)?)?;
+                    policy_sender.send_replace(true);
+                    tracing::info!(generation, "policy set active");
+                    Ok(())
+                });
+            }
+            None => {
+                tracing::warn!("no policy is configured; every call about the desktop is refused");
+            }
+        }
+
+        let failed = until_told_or_failed(&mut tasks, &stop.drain).await;
+        stop.drain.cancel();
+        tracing::info!("ending");
+        tokio::select! {
+            () = end(&sessions, &forward, &mut tasks) => {}
+            // What is dropped here ends by itself: the supervisor kills its executor when it goes.
+            () = stop.hurry.cancelled() => tracing::warn!("ending without waiting"),
+        }
+        tasks.abort_all();
+        failed
+    }
+}
+
+/// Waits until the gateway is told to end or one of its tasks fails.
+async fn until_told_or_failed(
+    tasks: &mut JoinSet<Result<(), ServeError>>,
+    drain: &CancellationToken,
+) -> Result<(), ServeError> {
+    loop {
+        // Both are cancel-safe.
+        tokio::select! {
+            () = drain.cancelled() => return Ok(()),
+            ended = tasks.join_next() => match ended {
+                Some(ended) => ended??,
+                None => return Ok(()),
+            },
+        }
+    }
+}
+
+/// Sessions first, so that what they hold is let go of while the executor still listens; then the executor; then
+/// the connections, whose calls all have their answers by now.
+async fn end(sessions: &Sessions, forward: &Forward, tasks: &mut JoinSet<Result<(), ServeError>>) {
+    sessions.shutdown().await;
+    forward.dispose().await;
+    let connections = async {
+        while let Some(ended) = tasks.join_next().await {
+            if let Err(error) = ended.map_err(ServeError::from).flatten() {
+                tracing::warn!(error = %crate::telemetry::Chain(&error), "a task ended badly");
+            }
+        }
+    };
+    // A health watch or a client that does not read would hold us for ever.
+    if timeout(CONNECTION_GRACE, connections).await.is_err() {
+        tracing::debug!("connections were still open");
+    }
+}
+
+async fn follow_health(
+    reporter: HealthReporter,
+    forward: Forward,
+    policy_active: watch::Receiver<bool>,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    health::follow(reporter, forward.watch_status(), policy_active, stop).await;
+    Ok(())
+}
+
+/// All services behind one authenticating layer.
+fn router<H>(
+    layer: AuthenticateLayer,
+    edge: Arc<Edge>,
+    health_service: tonic_health::pb::health_server::HealthServer<H>,
+) -> Router<Stack<AuthenticateLayer, Identity>>
+where
+    H: tonic_health::pb::health_server::Health,
+{
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(maka_proto::DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let (interval, patience) = KEEPALIVE;
+    Server::builder()
+        .max_concurrent_streams(MAX_STREAMS)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
+        .http2_keepalive_interval(Some(interval))
+        .http2_keepalive_timeout(Some(patience))
+        .layer(layer)
+        .add_service(health_service)
+        // Tools ask for either version: grpcurl and grpcio v1alpha, buf v1.
+        .add_service(
+            reflection()
+                .build_v1()
+                .expect("the descriptor sets were made by the build"),
+        )
+        .add_service(
+            reflection()
+                .build_v1alpha()
+                .expect("the descriptor sets were made by the build"),
+        )
+        .add_service(api::computer_use(Arc::clone(&edge)))
+        .add_service(api::policies(edge))
+}
