@@ -7,7 +7,13 @@
 pub mod redact;
 
 /// Messages, clients and servers of the package `maka.gateway.v1`.
-#[expect(missing_docs, clippy::all, reason = "generated")]
+#[expect(
+    missing_docs,
+    clippy::all,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
 pub mod v1 {
     tonic::include_proto!("maka.gateway.v1");
 }
