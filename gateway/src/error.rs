@@ -172,11 +172,19 @@ impl Limit {
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::SessionsOfPrincipal => "this principal has as many sessions as it may have; end one",
-            Self::SessionsInTotal => "the gateway holds as many sessions as it may; try again later",
+            Self::SessionsOfPrincipal => {
+                "this principal has as many sessions as it may have; end one"
+            }
+            Self::SessionsInTotal => {
+                "the gateway holds as many sessions as it may; try again later"
+            }
             Self::CallsInSession => "too many calls wait in this session; wait for their answers",
-            Self::KeysInSession => "this session has used up its tool call ids; end it and begin another",
-            Self::SnapshotsInSession => "this session has used up its snapshots; end it and begin another",
+            Self::KeysInSession => {
+                "this session has used up its tool call ids; end it and begin another"
+            }
+            Self::SnapshotsInSession => {
+                "this session has used up its snapshots; end it and begin another"
+            }
         }
     }
 
@@ -259,9 +267,8 @@ impl CallError {
             Self::Unsupported { decision_id } => Some(decision_id),
             Self::Refused { decision_id, .. }
             | Self::Lifecycle { decision_id, .. }
-            | Self::Rpc { decision_id, .. } | Self::Protocol { decision_id, .. } => {
-                decision_id.as_deref()
-            }
+            | Self::Rpc { decision_id, .. }
+            | Self::Protocol { decision_id, .. } => decision_id.as_deref(),
             Self::Malformed { .. }
             | Self::SessionUnknown
             | Self::SessionForeign

@@ -17,7 +17,7 @@ use maka_cu_host::selection::{NoBackend, Selection};
 use maka_cu_host::status::{Negotiated, Status};
 use maka_cu_host::{CallError as ExecutorError, CallOptions, MakaCuLifecycleError, MakaCuService};
 use maka_cu_protocol::ids::SessionId;
-use maka_cu_protocol::json::Violation;
+use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::params::{PermissionsCheckParams, SessionBeginParams, SessionEndParams};
 use maka_cu_protocol::results::{self, Answer, Done, Permissions, SessionEnded};
@@ -74,7 +74,9 @@ pub(crate) enum NotReady {
     NoBackend(NoBackend),
     Lifecycle(MakaCuLifecycleError),
     /// It is starting and was not ready within the patience of a call.
-    Starting { generation: u64 },
+    Starting {
+        generation: u64,
+    },
     /// The caller gave up first.
     Cancelled,
 }
@@ -89,6 +91,8 @@ struct Inner {
     judge: Arc<Judge>,
     /// The last generation whose handshake was recorded.
     greeted: AtomicU64,
+    /// The last generation of which an answer was quarantined.
+    distrusted: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -105,7 +109,12 @@ impl Forward {
             Selection::MakaCu(service) => Executor::Service(service),
             Selection::None(reason) => Executor::None(reason),
         };
-        Self(Arc::new(Inner { executor, judge, greeted: AtomicU64::new(0) }))
+        Self(Arc::new(Inner {
+            executor,
+            judge,
+            greeted: AtomicU64::new(0),
+            distrusted: AtomicU64::new(0),
+        }))
     }
 
     /// What was chosen.
@@ -134,7 +143,11 @@ impl Forward {
         if let Ok(service) = self.service()
             && let Err(error) = service.ensure_started().await
         {
-            tracing::warn!(code = error.code.as_str(), generation = error.generation, "the executor did not start");
+            tracing::warn!(
+                code = error.code.as_str(),
+                generation = error.generation,
+                "the executor did not start"
+            );
         }
     }
 
@@ -147,16 +160,23 @@ impl Forward {
 
     /// Whether the operator let the executor move the system pointer: what this gateway said in the handshake.
     pub(crate) fn allows_global_pointer(&self) -> bool {
-        self.service().is_ok_and(|service| service.options().allow_global_pointer)
+        self.service()
+            .is_ok_and(|service| service.options().allow_global_pointer)
     }
 
     /// The generation that is ready now; 0 when none is.
     pub(crate) fn generation(&self) -> u64 {
-        self.service().ok().and_then(MakaCuService::negotiated).map_or(0, |negotiated| negotiated.generation)
+        self.service()
+            .ok()
+            .and_then(MakaCuService::negotiated)
+            .map_or(0, |negotiated| negotiated.generation)
     }
 
     /// A ready executor. Starts one if need be, and waits a little for one that is starting.
-    pub(crate) async fn ready(&self, cancel: &CancellationToken) -> Result<Arc<Negotiated>, NotReady> {
+    pub(crate) async fn ready(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Negotiated>, NotReady> {
         let service = self.service().map_err(NotReady::NoBackend)?;
         let negotiated = match service.negotiated() {
             Some(negotiated) => negotiated,
@@ -169,7 +189,12 @@ impl Forward {
                 },
             },
         };
-        if self.0.greeted.fetch_max(negotiated.generation, Ordering::Relaxed) < negotiated.generation {
+        if self
+            .0
+            .greeted
+            .fetch_max(negotiated.generation, Ordering::Relaxed)
+            < negotiated.generation
+        {
             self.0.judge.log().control(ControlKind::Hello, None);
         }
         Ok(negotiated)
@@ -188,14 +213,22 @@ impl Forward {
         now: Recheck,
         sending: Sending,
         reader: R,
-    ) -> Result<(Receipt, impl Future<Output = Result<maka_cu_host::Answer<T>, ExecutorError>> + use<T, R>), Stale>
+    ) -> Result<
+        (
+            Receipt,
+            impl Future<Output = Result<maka_cu_host::Answer<T>, ExecutorError>> + use<T, R>,
+        ),
+        Stale,
+    >
     where
         R: FnOnce(&Value) -> Result<T, Violation>,
     {
         let (call, receipt) = permit.redeem(now)?;
         let (this, generation) = (self.clone(), now.executor_generation);
         let sent = async move {
-            let Ok(service) = this.service() else { return Err(disposed(generation)) };
+            let Ok(service) = this.service() else {
+                return Err(disposed(generation));
+            };
             let (method, params) = call.into_parts();
             let method = Method::parse(method).expect("calls are made with the names of this enum");
             let params = serde_json::from_str(&params).expect("canonical params are JSON");
@@ -211,7 +244,12 @@ impl Forward {
         session: &SessionId,
         sending: Sending,
     ) -> Result<maka_cu_host::Answer<Answer<Done>>, ExecutorError> {
-        self.control(HostMessage::SessionBegin(session), sending, results::read_session_begin).await
+        self.control(
+            HostMessage::SessionBegin(session),
+            sending,
+            results::read_session_begin,
+        )
+        .await
     }
 
     /// Ends a session at the executor.
@@ -220,7 +258,12 @@ impl Forward {
         session: &SessionId,
         sending: Sending,
     ) -> Result<maka_cu_host::Answer<Answer<SessionEnded>>, ExecutorError> {
-        self.control(HostMessage::SessionEnd(session), sending, results::read_session_end).await
+        self.control(
+            HostMessage::SessionEnd(session),
+            sending,
+            results::read_session_end,
+        )
+        .await
     }
 
     /// Asks which permissions the executor holds. Never shows a dialog.
@@ -228,18 +271,34 @@ impl Forward {
         &self,
         sending: Sending,
     ) -> Result<maka_cu_host::Answer<Answer<Permissions>>, ExecutorError> {
-        self.control(HostMessage::PermissionsCheck, sending, results::read_permissions).await
+        self.control(
+            HostMessage::PermissionsCheck,
+            sending,
+            results::read_permissions,
+        )
+        .await
     }
 
     /// Records that a caller gave up a request; the supervisor sends the cancel.
     pub(crate) fn note_cancel(&self, session: &SessionId) {
-        self.0.judge.log().control(ControlKind::Cancel, Some(session.as_str()));
+        self.0
+            .judge
+            .log()
+            .control(ControlKind::Cancel, Some(session.as_str()));
     }
 
     /// Reports a violation that was found outside a reader, for example in an image file.
     pub(crate) fn report_violation(&self, generation: u64, method: Method, violation: Violation) {
         if let Ok(service) = self.service() {
             service.report_violation(generation, method, violation);
+        }
+    }
+
+    /// An answer of this generation was quarantined. The second time ends it (spec policy §1.12).
+    pub(crate) fn distrust(&self, generation: u64) {
+        if self.0.distrusted.swap(generation, Ordering::Relaxed) == generation {
+            let untrusted = Violation::of("outcome", Reason::Contradiction);
+            self.report_violation(generation, Method::HostDispatch, untrusted);
         }
     }
 
@@ -250,22 +309,44 @@ impl Forward {
         sending: Sending,
         reader: impl FnOnce(&Value) -> Result<T, Violation>,
     ) -> Result<maka_cu_host::Answer<T>, ExecutorError> {
-        let Ok(service) = self.service() else { return Err(disposed(0)) };
+        let Ok(service) = self.service() else {
+            return Err(disposed(0));
+        };
         let (kind, method, params) = match message {
             HostMessage::SessionBegin(session) => {
-                let params = SessionBeginParams { session: session.clone(), capture_scope: CaptureScope::Window };
-                (ControlKind::SessionBegin, Method::SessionBegin, params.to_value())
+                let params = SessionBeginParams {
+                    session: session.clone(),
+                    capture_scope: CaptureScope::Window,
+                };
+                (
+                    ControlKind::SessionBegin,
+                    Method::SessionBegin,
+                    params.to_value(),
+                )
             }
             HostMessage::SessionEnd(session) => {
-                let params = SessionEndParams { session: session.clone() };
-                (ControlKind::SessionEnd, Method::SessionEnd, params.to_value())
+                let params = SessionEndParams {
+                    session: session.clone(),
+                };
+                (
+                    ControlKind::SessionEnd,
+                    Method::SessionEnd,
+                    params.to_value(),
+                )
             }
             HostMessage::PermissionsCheck => {
                 let params = PermissionsCheckParams { prompt: false };
-                (ControlKind::PermissionsCheck, Method::PermissionsCheck, params.to_value())
+                (
+                    ControlKind::PermissionsCheck,
+                    Method::PermissionsCheck,
+                    params.to_value(),
+                )
             }
         };
-        self.0.judge.log().control(kind, sending.session.as_ref().map(SessionId::as_str));
+        self.0
+            .judge
+            .log()
+            .control(kind, sending.session.as_ref().map(SessionId::as_str));
         let options = options(service, sending, None);
         service.call_typed(method, params, options, reader).await
     }
@@ -280,17 +361,26 @@ impl Forward {
 
 /// The earlier of the caller's deadline and the executor's own ceilings.
 fn options(service: &MakaCuService, sending: Sending, generation: Option<u64>) -> CallOptions {
-    let limits = service.negotiated().map(|negotiated| negotiated.handshake.limits);
+    let limits = service
+        .negotiated()
+        .map(|negotiated| negotiated.handshake.limits);
     let ceilings = limits.map_or(Duration::ZERO, |limits| {
         let walk = limits.tree_walk_ceiling_ms.unwrap_or(0);
         Duration::from_millis(walk.saturating_add(limits.settle_ceiling_ms)) + CEILING_MARGIN
     });
     // An hour bounds what a hostile handshake can announce: an instant must not overflow.
-    let patience = ceilings.max(service.options().timeout).saturating_add(sending.extra).min(Duration::from_secs(3600));
+    let patience = ceilings
+        .max(service.options().timeout)
+        .saturating_add(sending.extra)
+        .min(Duration::from_secs(3600));
     let ceiling = Instant::now() + patience;
     CallOptions {
         session: sending.session,
-        deadline: Some(sending.deadline.map_or(ceiling, |deadline| deadline.min(ceiling))),
+        deadline: Some(
+            sending
+                .deadline
+                .map_or(ceiling, |deadline| deadline.min(ceiling)),
+        ),
         cancel: sending.cancel,
         generation,
     }

@@ -10,7 +10,9 @@ pub(crate) mod words;
 use maka_cu_protocol::element::Element;
 use maka_cu_protocol::method::PROTOCOL;
 use maka_cu_protocol::snapshot::{Snapshot, SnapshotTarget};
-use maka_policy_host::facts::{Authority, Caller, ElementRow, Rect, SnapshotRow, SnapshotState, Target};
+use maka_policy_host::facts::{
+    Authority, Caller, ElementRow, Rect, SnapshotRow, SnapshotState, Target,
+};
 
 use crate::session::call::Turn;
 use crate::session::caller::Caller as Principal;
@@ -21,13 +23,19 @@ pub(crate) fn caller(principal: &Principal, session: &str, turn: Option<&Turn>) 
         tenant: principal.policy_set.to_string(),
         orchestrator: principal.principal.as_str().to_owned(),
         session: session.to_owned(),
-        turn: turn.map(|turn| turn.as_str().to_owned()).unwrap_or_default(),
+        turn: turn
+            .map(|turn| turn.as_str().to_owned())
+            .unwrap_or_default(),
         grants: principal.grants.to_vec(),
     }
 }
 
 /// What this gateway itself allowed in the handshake of this generation.
-pub(crate) fn authority(generation: u64, allow_global_pointer: bool, synthetic_input: bool) -> Authority {
+pub(crate) fn authority(
+    generation: u64,
+    allow_global_pointer: bool,
+    synthetic_input: bool,
+) -> Authority {
     Authority {
         protocol: PROTOCOL.to_owned(),
         allow_global_pointer,
@@ -54,7 +62,11 @@ pub(crate) fn element(element: &Element) -> ElementRow {
         token: element.token.as_str().to_owned(),
         digest: element.digest.to_string(),
         role: element.role.as_str().to_owned(),
-        actions: element.actions.iter().map(|verb| verb.as_str().to_owned()).collect(),
+        actions: element
+            .actions
+            .iter()
+            .map(|verb| verb.as_str().to_owned())
+            .collect(),
         enabled: element.enabled,
         secure: element.is_secure(),
         frame: element.frame.map(|frame| Rect {
@@ -81,6 +93,9 @@ pub(crate) fn fresh_row(snapshot: &Snapshot, session: &str, generation: u64) -> 
 
 /// Whether the focus of a snapshot is in a field for secrets.
 pub(crate) fn focus_is_secure(snapshot: &Snapshot) -> bool {
-    let focused = snapshot.focused_element_token.as_ref().and_then(|token| snapshot.element(token));
+    let focused = snapshot
+        .focused_element_token
+        .as_ref()
+        .and_then(|token| snapshot.element(token));
     focused.is_some_and(Element::is_secure)
 }

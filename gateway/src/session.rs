@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use answer::{
-    Decided, DispatchOutcome, DomainFault, EndedSession, Frame, ImageBytes, ImageId, LaunchOutcome, ScreenPicture,
-    SessionSummary,
+    Decided, DispatchOutcome, DomainFault, EndedSession, Frame, ImageBytes, ImageId, LaunchOutcome,
+    ScreenPicture, SessionSummary,
 };
 use call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use caller::{Caller, PrincipalName, Reach};
@@ -69,7 +69,12 @@ pub struct SessionSettings {
 
 impl Default for SessionSettings {
     fn default() -> Self {
-        Self { idle_ttl: Duration::from_secs(15 * 60), per_principal: 16, total: 256, synthetic_input: false }
+        Self {
+            idle_ttl: Duration::from_secs(15 * 60),
+            per_principal: 16,
+            total: 256,
+            synthetic_input: false,
+        }
     }
 }
 
@@ -151,7 +156,12 @@ impl Sessions {
         };
         let summary = self.summary(&id, &entry);
         let task = Task {
-            core: core::Core::new(id.clone(), self.0.parts.clone(), shared.clone(), TextKey::new(random())),
+            core: core::Core::new(
+                id.clone(),
+                self.0.parts.clone(),
+                shared.clone(),
+                TextKey::new(random()),
+            ),
             inbox: Inbox {
                 id: id.clone(),
                 mailbox: inbox,
@@ -170,14 +180,23 @@ impl Sessions {
         if entries.by_id.len() >= self.0.settings.total {
             return Err(CallError::Limit(Limit::SessionsInTotal));
         }
-        let own = entries.by_id.values().filter(|entry| entry.owner == caller.principal).count();
+        let own = entries
+            .by_id
+            .values()
+            .filter(|entry| entry.owner == caller.principal)
+            .count();
         if own >= self.0.settings.per_principal {
             return Err(CallError::Limit(Limit::SessionsOfPrincipal));
         }
         entries.by_id.insert(id.clone(), entry);
         let registry = Arc::clone(&self.0);
         self.0.tasks.spawn(task.run(move |id| {
-            registry.entries.lock().unwrap_or_else(PoisonError::into_inner).by_id.remove(id);
+            registry
+                .entries
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .by_id
+                .remove(id);
         }));
         drop(entries);
         tracing::info!(session_id = %id, principal = %caller.principal, "session began");
@@ -188,10 +207,17 @@ impl Sessions {
     ///
     /// # Errors
     /// There is no such session (any more), or it belongs to another principal.
-    pub async fn end(&self, caller: &Caller, session: &SessionId) -> Result<EndedSession, CallError> {
+    pub async fn end(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+    ) -> Result<EndedSession, CallError> {
         let mut entry = {
             let mut entries = self.entries();
-            let entry = entries.by_id.get(session).ok_or(CallError::SessionUnknown)?;
+            let entry = entries
+                .by_id
+                .get(session)
+                .ok_or(CallError::SessionUnknown)?;
             let may_end = match caller.reach {
                 Reach::All => true,
                 Reach::Own | Reach::SeeAll => entry.owner == caller.principal,
@@ -199,11 +225,19 @@ impl Sessions {
             if !may_end {
                 return Err(CallError::SessionForeign);
             }
-            entries.by_id.remove(session).ok_or(CallError::SessionUnknown)?
+            entries
+                .by_id
+                .remove(session)
+                .ok_or(CallError::SessionUnknown)?
         };
         entry.end.cancel();
         // The task sends before it ends; a task that is gone without having sent has dropped everything.
-        let ended = entry.ended.wait_for(Option::is_some).await.ok().and_then(|ended| *ended);
+        let ended = entry
+            .ended
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|ended| *ended);
         Ok(ended.unwrap_or_default())
     }
 
@@ -211,13 +245,17 @@ impl Sessions {
     #[must_use]
     pub fn list(&self, caller: &Caller) -> Vec<SessionSummary> {
         let entries = self.entries();
-        let seen = entries.by_id.iter().filter(|(_, entry)| match caller.reach {
-            Reach::SeeAll | Reach::All => true,
-            Reach::Own => entry.owner == caller.principal,
-        });
+        let seen = entries
+            .by_id
+            .iter()
+            .filter(|(_, entry)| match caller.reach {
+                Reach::SeeAll | Reach::All => true,
+                Reach::Own => entry.owner == caller.principal,
+            });
         let mut summaries: Vec<_> = seen.map(|(id, entry)| self.summary(id, entry)).collect();
         summaries.sort_by(|one, other| {
-            (one.began_unix_ms, one.session_id.as_str()).cmp(&(other.began_unix_ms, other.session_id.as_str()))
+            (one.began_unix_ms, one.session_id.as_str())
+                .cmp(&(other.began_unix_ms, other.session_id.as_str()))
         });
         summaries
     }
@@ -239,11 +277,15 @@ impl Sessions {
                 cancel: cancel.clone(),
             };
             let answer = forward.check_permissions(sending).await;
-            match answer.map_err(|error| outcome::executor_error(&error, None))?.value {
+            match answer
+                .map_err(|error| outcome::executor_error(&error, None))?
+                .value
+            {
                 Answer::Done(permissions) => Ok(permissions),
-                Answer::Refused(refusal) => {
-                    Err(CallError::Refused { fault: DomainFault::from(&refusal), decision_id: None })
-                }
+                Answer::Refused(refusal) => Err(CallError::Refused {
+                    fault: DomainFault::from(&refusal),
+                    decision_id: None,
+                }),
             }
         };
         until(context.deadline, check).await
@@ -274,7 +316,11 @@ impl Sessions {
         context: CallContext,
     ) -> Result<Decided<Vec<WindowEntry>>, CallError> {
         let entry = self.find(caller, session)?;
-        until(context.deadline, ask(&entry, caller, context, Work::Windows)).await
+        until(
+            context.deadline,
+            ask(&entry, caller, context, Work::Windows),
+        )
+        .await
     }
 
     /// Observes one window.
@@ -289,7 +335,11 @@ impl Sessions {
         context: CallContext,
     ) -> Result<Decided<Frame>, CallError> {
         let entry = self.find(caller, session)?;
-        until(context.deadline, ask(&entry, caller, context, |reply| Work::Snapshot(call, reply))).await
+        until(
+            context.deadline,
+            ask(&entry, caller, context, |reply| Work::Snapshot(call, reply)),
+        )
+        .await
     }
 
     /// A picture of a whole display.
@@ -304,7 +354,11 @@ impl Sessions {
         context: CallContext,
     ) -> Result<Decided<ScreenPicture>, CallError> {
         let entry = self.find(caller, session)?;
-        until(context.deadline, ask(&entry, caller, context, |reply| Work::Capture(call, reply))).await
+        until(
+            context.deadline,
+            ask(&entry, caller, context, |reply| Work::Capture(call, reply)),
+        )
+        .await
     }
 
     /// Starts an application. Whatever may have been sent is a result, also when the deadline passes: this call ends
@@ -342,7 +396,12 @@ impl Sessions {
         context: CallContext,
     ) -> Result<DispatchOutcome, CallError> {
         match self.find(caller, session) {
-            Ok(entry) => ask(&entry, caller, context, |reply| Work::Dispatch(Box::new(call), reply)).await,
+            Ok(entry) => {
+                ask(&entry, caller, context, |reply| {
+                    Work::Dispatch(Box::new(call), reply)
+                })
+                .await
+            }
             Err(CallError::SessionUnknown) => {
                 let request = core::request_of_dispatch(&self.0.parts.secret, session, &call);
                 self.0.history.dispatch(caller, session, &call, request)
@@ -365,19 +424,33 @@ impl Sessions {
         let entry = self.find(caller, session)?;
         let _counted = entry.shared.enter();
         let stored = {
-            let images = entry.shared.images.lock().unwrap_or_else(PoisonError::into_inner);
-            images.find(image_id, Instant::now()).ok_or(CallError::ImageUnknown)?
+            let images = entry
+                .shared
+                .images
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            images
+                .find(image_id, Instant::now())
+                .ok_or(CallError::ImageUnknown)?
         };
         let (generation, info) = (stored.source.generation, stored.info.clone());
         let read = async {
-            let read = tokio::task::spawn_blocking(move || image::read(&stored.source, &stored.info)).await;
+            let read =
+                tokio::task::spawn_blocking(move || image::read(&stored.source, &stored.info))
+                    .await;
             match read {
                 Ok(Ok(data)) => Ok(ImageBytes { info, data }),
                 Ok(Err(image::ReadError::TooLarge)) => Err(CallError::ImageTooLarge),
                 Ok(Err(image::ReadError::Violation(violation))) => {
                     let method = maka_cu_protocol::method::Method::Observe;
-                    self.0.parts.forward.report_violation(generation, method, violation);
-                    Err(CallError::Protocol { generation, decision_id: None })
+                    self.0
+                        .parts
+                        .forward
+                        .report_violation(generation, method, violation);
+                    Err(CallError::Protocol {
+                        generation,
+                        decision_id: None,
+                    })
                 }
                 // A reader that panicked has read nothing.
                 Ok(Err(image::ReadError::Unreadable)) | Err(_) => Err(CallError::ImageUnreadable),
@@ -392,7 +465,11 @@ impl Sessions {
         let ending: Vec<_> = {
             let mut entries = self.entries();
             entries.closed = true;
-            entries.by_id.values().map(|entry| entry.end.clone()).collect()
+            entries
+                .by_id
+                .values()
+                .map(|entry| entry.end.clone())
+                .collect()
         };
         ending.iter().for_each(CancellationToken::cancel);
         self.0.tasks.close();
@@ -401,8 +478,15 @@ impl Sessions {
 
     fn find(&self, caller: &Caller, session: &SessionId) -> Result<Entry, CallError> {
         let entries = self.entries();
-        let entry = entries.by_id.get(session).ok_or(CallError::SessionUnknown)?;
-        if entry.owner == caller.principal { Ok(entry.clone()) } else { Err(CallError::SessionForeign) }
+        let entry = entries
+            .by_id
+            .get(session)
+            .ok_or(CallError::SessionUnknown)?;
+        if entry.owner == caller.principal {
+            Ok(entry.clone())
+        } else {
+            Err(CallError::SessionForeign)
+        }
     }
 
     fn summary(&self, id: &SessionId, entry: &Entry) -> SessionSummary {
@@ -411,14 +495,19 @@ impl Sessions {
             principal: entry.owner.clone(),
             began_unix_ms: entry.began_unix_ms,
             last_used_unix_ms: entry.shared.touched_unix_ms(),
-            live_snapshots: entry.shared.live(self.0.parts.forward.generation(), Instant::now()),
+            live_snapshots: entry
+                .shared
+                .live(self.0.parts.forward.generation(), Instant::now()),
             calls_in_flight: entry.shared.calls_in_flight(),
             idle_ttl_ms: u64::try_from(self.0.settings.idle_ttl.as_millis()).unwrap_or(u64::MAX),
         }
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -444,19 +533,28 @@ async fn ask<T>(
 }
 
 /// A read that must answer at its deadline; leaving it cancels it.
-async fn until<T>(deadline: Option<Instant>, call: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+async fn until<T>(
+    deadline: Option<Instant>,
+    call: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
     match deadline {
         None => call.await,
-        Some(deadline) => timeout_at(deadline, call).await.unwrap_or(Err(CallError::Deadline { stage: None })),
+        Some(deadline) => timeout_at(deadline, call)
+            .await
+            .unwrap_or(Err(CallError::Deadline { stage: None })),
     }
 }
 
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("a system without random numbers can not name a session safely");
+    getrandom::fill(&mut bytes)
+        .expect("a system without random numbers can not name a session safely");
     bytes
 }
 
 fn random_hex() -> String {
-    random::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
+    random::<16>()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -23,8 +23,15 @@ impl TextKey {
     }
 
     fn hash(&self, text: &str) -> TextArgs {
-        let inner = Sha256::new().chain_update(self.0).chain_update(text).finalize();
-        let outer: [u8; 32] = Sha256::new().chain_update(self.0).chain_update(inner).finalize().into();
+        let inner = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(text)
+            .finalize();
+        let outer: [u8; 32] = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(inner)
+            .finalize()
+            .into();
         TextArgs {
             length: u32::try_from(text.len()).unwrap_or(u32::MAX),
             keyed_hash: maka_policy_host::digest::Digest::from_bytes(outer).to_string(),
@@ -37,12 +44,23 @@ impl TextKey {
 pub(crate) fn action(action: &DispatchAction, key: &TextKey) -> Action {
     match action {
         DispatchAction::Element { action, .. } => Action::Element(element(action, key)),
-        DispatchAction::Key { action: KeyAction::Type { text }, .. } => Action::Text(key.hash(text.as_str())),
-        DispatchAction::Key { action: KeyAction::Key { key, modifiers }, .. } => Action::Key(KeyArgs {
+        DispatchAction::Key {
+            action: KeyAction::Type { text },
+            ..
+        } => Action::Text(key.hash(text.as_str())),
+        DispatchAction::Key {
+            action: KeyAction::Key { key, modifiers },
+            ..
+        } => Action::Key(KeyArgs {
             key: key.to_string(),
-            modifiers: modifiers.iter().map(|modifier| modifier.as_str().to_owned()).collect(),
+            modifiers: modifiers
+                .iter()
+                .map(|modifier| modifier.as_str().to_owned())
+                .collect(),
         }),
-        DispatchAction::Point { anchor, action } => Action::Point(point(anchor, action.kind().as_str())),
+        DispatchAction::Point { anchor, action } => {
+            Action::Point(point(anchor, action.kind().as_str()))
+        }
     }
 }
 
@@ -65,9 +83,21 @@ fn element(action: &ElementAction, key: &TextKey) -> ElementArgs {
 }
 
 fn point(anchor: &PointAnchor, kind: &str) -> PointArgs {
-    let (x, y) = anchor.point.map_or((0.0, 0.0), |point| (point.x(), point.y()));
-    let start = anchor.start.map(|start| Rect { x: start.x(), y: start.y(), width: 0.0, height: 0.0 });
-    PointArgs { x, y, start, kind: kind.to_owned() }
+    let (x, y) = anchor
+        .point
+        .map_or((0.0, 0.0), |point| (point.x(), point.y()));
+    let start = anchor.start.map(|start| Rect {
+        x: start.x(),
+        y: start.y(),
+        width: 0.0,
+        height: 0.0,
+    });
+    PointArgs {
+        x,
+        y,
+        start,
+        kind: kind.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -80,7 +110,10 @@ mod tests {
     use crate::session::call::ElementAnchor;
 
     fn kind_of(action: ElementAction) -> String {
-        let action = DispatchAction::Element { anchor: ElementAnchor::default(), action };
+        let action = DispatchAction::Element {
+            anchor: ElementAnchor::default(),
+            action,
+        };
         match super::action(&action, &TextKey::new([7; 32])) {
             Action::Element(args) => args.kind,
             other => panic!("{other:?}"),
@@ -89,12 +122,25 @@ mod tests {
 
     #[test]
     fn kinds_carry_their_variant() {
-        let click = |button| ElementAction::Click { button, count: ClickCount::ONE };
+        let click = |button| ElementAction::Click {
+            button,
+            count: ClickCount::ONE,
+        };
         assert_eq!(kind_of(click(MouseButton::Left)), "click");
         assert_eq!(kind_of(click(MouseButton::Right)), "click:right");
         assert_eq!(kind_of(click(MouseButton::Middle)), "click:middle");
-        assert_eq!(kind_of(ElementAction::SecondaryAction { action: ElementVerb::ShowMenu }), "secondary_action:show_menu");
-        assert_eq!(kind_of(ElementAction::SetValue { value: AppText::new("x") }), "set_value");
+        assert_eq!(
+            kind_of(ElementAction::SecondaryAction {
+                action: ElementVerb::ShowMenu
+            }),
+            "secondary_action:show_menu"
+        );
+        assert_eq!(
+            kind_of(ElementAction::SetValue {
+                value: AppText::new("x")
+            }),
+            "set_value"
+        );
         assert_eq!(kind_of(ElementAction::MinimizeWindow), "minimize_window");
     }
 
@@ -104,7 +150,9 @@ mod tests {
         let typed = |text: &str, key: u8| {
             let action = DispatchAction::Key {
                 anchor: Default::default(),
-                action: KeyAction::Type { text: AppText::new(text) },
+                action: KeyAction::Type {
+                    text: AppText::new(text),
+                },
             };
             match super::action(&action, &TextKey::new([key; 32])) {
                 Action::Text(args) => args,

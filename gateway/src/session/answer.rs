@@ -9,7 +9,9 @@ use maka_cu_protocol::geometry::ScreenPoint;
 use maka_cu_protocol::ids::{Digest, DisplayId, SessionId, ToolCallId};
 use maka_cu_protocol::results::Launched;
 use maka_cu_protocol::results::dispatch::{Settle, Verification};
-use maka_cu_protocol::sets::{ChangedInput, Effect, ImageFormat, Outcome, Path, Permission, ReleaseReason, Tier};
+use maka_cu_protocol::sets::{
+    ChangedInput, Effect, ImageFormat, Outcome, Path, Permission, ReleaseReason, Tier,
+};
 use maka_cu_protocol::snapshot::Snapshot;
 
 use super::caller::PrincipalName;
@@ -125,7 +127,10 @@ pub struct ImageBytes {
 
 impl std::fmt::Debug for ImageBytes {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ImageBytes").field("info", &self.info).finish_non_exhaustive()
+        formatter
+            .debug_struct("ImageBytes")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
     }
 }
 
@@ -168,7 +173,12 @@ impl DomainFault {
     /// A fault of which only the code is known.
     #[must_use]
     pub const fn of(code: DomainCode) -> Self {
-        Self { code, changed: Vec::new(), would_require: None, permission: None }
+        Self {
+            code,
+            changed: Vec::new(),
+            would_require: None,
+            permission: None,
+        }
     }
 }
 

@@ -9,7 +9,9 @@ use std::num::NonZeroU32;
 
 use maka_cu_protocol::action::{ElementAction, KeyAction, PointAction};
 use maka_cu_protocol::geometry::ImagePoint;
-use maka_cu_protocol::ids::{AppId, Digest, DisplayId, ElementToken, Millis, SnapshotId, ToolCallId, WindowKey};
+use maka_cu_protocol::ids::{
+    AppId, Digest, DisplayId, ElementToken, Millis, SnapshotId, ToolCallId, WindowKey,
+};
 use maka_cu_protocol::menu::MenuScope;
 use maka_cu_protocol::sets::{
     Effect, FocusPolicy, OcclusionPolicy, Path, SettleMode, Strictness, Tier, VerificationMethod,
@@ -46,7 +48,11 @@ impl Turn {
     /// [`TurnTooLong`].
     pub fn try_new(turn: impl Into<String>) -> Result<Self, TurnTooLong> {
         let turn = turn.into();
-        if turn.len() > Self::MAX_BYTES { Err(TurnTooLong) } else { Ok(Self(turn)) }
+        if turn.len() > Self::MAX_BYTES {
+            Err(TurnTooLong)
+        } else {
+            Ok(Self(turn))
+        }
     }
 
     /// The turn as text.

@@ -96,22 +96,41 @@ impl Core {
 
     /// A ready executor that knows this session. Rows and images of an earlier one die here.
     async fn ready(&mut self, context: Context<'_>) -> Result<Arc<Negotiated>, CallError> {
-        let negotiated = self.parts.forward.ready(context.cancel).await.map_err(outcome::not_ready)?;
+        let negotiated = self
+            .parts
+            .forward
+            .ready(context.cancel)
+            .await
+            .map_err(outcome::not_ready)?;
         let generation = negotiated.generation;
         if generation != self.generation {
             let limits = negotiated.handshake.limits;
             let live_max = usize::try_from(limits.snapshots_per_session).unwrap_or(usize::MAX);
-            self.mirror.begin_generation(generation, live_max, Duration::from_millis(limits.snapshot_ttl_ms));
+            self.mirror.begin_generation(
+                generation,
+                live_max,
+                Duration::from_millis(limits.snapshot_ttl_ms),
+            );
             self.images().clear();
             self.generation = generation;
             self.publish();
         }
         if self.begun != Some(generation) {
-            let begun = self.parts.forward.begin_session(&self.id, self.sending(context, Duration::ZERO)).await;
-            match begun.map_err(|error| outcome::executor_error(&error, None))?.value {
+            let begun = self
+                .parts
+                .forward
+                .begin_session(&self.id, self.sending(context, Duration::ZERO))
+                .await;
+            match begun
+                .map_err(|error| outcome::executor_error(&error, None))?
+                .value
+            {
                 Answer::Done(_) => self.begun = Some(generation),
                 Answer::Refused(refusal) => {
-                    return Err(CallError::Refused { fault: DomainFault::from(&refusal), decision_id: None });
+                    return Err(CallError::Refused {
+                        fault: DomainFault::from(&refusal),
+                        decision_id: None,
+                    });
                 }
             }
         }
@@ -128,16 +147,21 @@ impl Core {
     }
 
     /// Takes a snapshot of an answer into the mirror and makes what the caller gets of it, without the picture's bytes.
-    fn register(&mut self, snapshot: Snapshot, delivery: ImageDelivery, negotiated: &Negotiated) -> Frame {
+    fn register(
+        &mut self,
+        snapshot: Snapshot,
+        delivery: ImageDelivery,
+        negotiated: &Negotiated,
+    ) -> Frame {
         let now = Instant::now();
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         // The clock of the answer is the executor's; a future time would lengthen the life of a frame.
         let age = Duration::from_millis(unix_ms().saturating_sub(snapshot.captured_at.0)).min(ttl);
         let expires_unix_ms = unix_ms().saturating_add(millis(ttl.saturating_sub(age)));
         let expires = now + ttl.saturating_sub(age);
-        let elements = snapshot.all_elements().map(|element| {
-            (element.token.as_str().to_owned(), policy::element(element))
-        });
+        let elements = snapshot
+            .all_elements()
+            .map(|element| (element.token.as_str().to_owned(), policy::element(element)));
         self.mirror.insert(
             NewRow {
                 id: snapshot.snapshot_id.clone(),
@@ -152,18 +176,35 @@ impl Core {
             },
             now,
         );
-        self.parts.owners.note(&snapshot.snapshot_id, &self.id, negotiated.generation);
+        self.parts
+            .owners
+            .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
         let image = snapshot.image.as_ref();
         let info = image.map(|image| {
-            self.images().add(image, source(image, negotiated), Some(snapshot.snapshot_id.clone()), expires)
+            self.images().add(
+                image,
+                source(image, negotiated),
+                Some(snapshot.snapshot_id.clone()),
+                expires,
+            )
         });
         let absence = match (delivery, &info) {
             (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
-            (ImageDelivery::Reference | ImageDelivery::Inline, None) => Some(ImageAbsence::OmittedByExecutor),
+            (ImageDelivery::Reference | ImageDelivery::Inline, None) => {
+                Some(ImageAbsence::OmittedByExecutor)
+            }
             (ImageDelivery::Reference | ImageDelivery::Inline, Some(_)) => None,
         };
         let info = info.filter(|_| delivery != ImageDelivery::None);
-        Frame { snapshot: Arc::new(snapshot), expires_unix_ms, picture: Picture { info, data: None, absence } }
+        Frame {
+            snapshot: Arc::new(snapshot),
+            expires_unix_ms,
+            picture: Picture {
+                info,
+                data: None,
+                absence,
+            },
+        }
     }
 
     /// Fills in the bytes of a picture that is wanted inline.
@@ -177,7 +218,9 @@ impl Core {
         delivery: ImageDelivery,
         method: Method,
     ) -> Result<(), CallError> {
-        let (ImageDelivery::Inline, Some(info), Some(source)) = (delivery, picture.info.clone(), source) else {
+        let (ImageDelivery::Inline, Some(info), Some(source)) =
+            (delivery, picture.info.clone(), source)
+        else {
             return Ok(());
         };
         if info.byte_length > INLINE_MAX_BYTES {
@@ -189,8 +232,13 @@ impl Core {
         match read {
             Ok(Ok(bytes)) => picture.data = Some(bytes),
             Ok(Err(ReadError::Violation(violation))) => {
-                self.parts.forward.report_violation(generation, method, violation);
-                return Err(CallError::Protocol { generation, decision_id: None });
+                self.parts
+                    .forward
+                    .report_violation(generation, method, violation);
+                return Err(CallError::Protocol {
+                    generation,
+                    decision_id: None,
+                });
             }
             // A reader that panicked has read nothing.
             Ok(Err(ReadError::Unreadable | ReadError::TooLarge)) | Err(_) => {
@@ -201,14 +249,18 @@ impl Core {
     }
 
     fn images(&self) -> std::sync::MutexGuard<'_, super::image::Images> {
-        self.shared.images.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .images
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the outside which frames live, and drops the images of those that do not.
     pub(crate) fn publish(&mut self) {
         let now = Instant::now();
         self.mirror.expire(now);
-        self.images().retain(now, |snapshot| self.mirror.holds(snapshot));
+        self.images()
+            .retain(now, |snapshot| self.mirror.holds(snapshot));
         self.shared.set_live(self.generation, self.mirror.live());
     }
 
@@ -219,7 +271,9 @@ impl Core {
             released_snapshots: u32::try_from(self.mirror.live().len()).unwrap_or(u32::MAX),
             released_images: 0,
         };
-        let known = self.begun.is_some_and(|generation| generation == self.parts.forward.generation());
+        let known = self
+            .begun
+            .is_some_and(|generation| generation == self.parts.forward.generation());
         if !known {
             return EndedSession::default();
         }
@@ -230,7 +284,10 @@ impl Core {
             cancel: CancellationToken::new(),
         };
         match self.parts.forward.end_session(&self.id, sending).await {
-            Ok(maka_cu_host::Answer { value: Answer::Done(ended), .. }) => EndedSession {
+            Ok(maka_cu_host::Answer {
+                value: Answer::Done(ended),
+                ..
+            }) => EndedSession {
                 released_snapshots: ended.released.snapshots,
                 released_images: ended.released.images,
             },
@@ -250,7 +307,9 @@ fn source(image: &ImageRef, negotiated: &Negotiated) -> Source {
 
 /// Milliseconds since the Unix epoch.
 pub(crate) fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, millis)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -37,9 +37,15 @@ impl History {
     pub fn load(path: &Path) -> Result<Self, LogError> {
         let scan = log::scan(path, ENTRIES_MAX)?;
         let forwarded = scan.calls.into_iter().filter(|call| {
-            call.result.as_ref().is_none_or(|result| result.outcome != LoggedOutcome::NotForwarded)
+            call.result
+                .as_ref()
+                .is_none_or(|result| result.outcome != LoggedOutcome::NotForwarded)
         });
-        Ok(Self(forwarded.map(|call| ((call.session.clone(), call.tool_call.clone()), call)).collect()))
+        Ok(Self(
+            forwarded
+                .map(|call| ((call.session.clone(), call.tool_call.clone()), call))
+                .collect(),
+        ))
     }
 
     /// The outcome of this dispatch, if an earlier gateway may have sent it.
@@ -50,19 +56,32 @@ impl History {
         call: &DispatchCall,
         request: Digest,
     ) -> Result<DispatchOutcome, CallError> {
-        let logged = self.find(caller, session, &call.tool_call_id, request, |method| method.is_dispatch())?;
+        let logged = self.find(caller, session, &call.tool_call_id, request, |method| {
+            method.is_dispatch()
+        })?;
         let decision_id = logged.decision_id.clone();
         let Some(result) = &logged.result else {
-            return Ok(DispatchOutcome { replayed: true, ..outcome::dispatch_lost(call, decision_id, None) });
+            return Ok(DispatchOutcome {
+                replayed: true,
+                ..outcome::dispatch_lost(call, decision_id, None)
+            });
         };
         let known = (
             words::logged_outcome(result.outcome),
             result.tier.map_or(call.tier, words::logged_tier),
             result.path.map_or(ActionPath::None, words::logged_path),
-            result.effect.map_or(Effect::Unverifiable, words::logged_effect),
+            result
+                .effect
+                .map_or(Effect::Unverifiable, words::logged_effect),
         );
         let code = result.code.as_deref().and_then(DomainCode::parse);
-        Ok(outcome::dispatch_logged(call.tool_call_id.clone(), decision_id, known, code, result.withheld))
+        Ok(outcome::dispatch_logged(
+            call.tool_call_id.clone(),
+            decision_id,
+            known,
+            code,
+            result.withheld,
+        ))
     }
 
     /// The outcome of this launch, if an earlier gateway may have sent it. What was launched is not in the log.
@@ -105,7 +124,12 @@ impl History {
         if logged.orchestrator != caller.principal.as_str() {
             return Err(CallError::SessionForeign);
         }
-        let same = logged.request == Some(request) && Method::parse(&logged.method).is_some_and(is_kind);
-        if same { Ok(logged) } else { Err(CallError::KeyConflict) }
+        let same =
+            logged.request == Some(request) && Method::parse(&logged.method).is_some_and(is_kind);
+        if same {
+            Ok(logged)
+        } else {
+            Err(CallError::KeyConflict)
+        }
     }
 }

@@ -75,13 +75,21 @@ impl Images {
         if self.oldest_first.len() >= IMAGES_MAX {
             self.oldest_first.pop_front();
         }
-        self.oldest_first.push_back(Stored { info: info.clone(), source, snapshot, expires });
+        self.oldest_first.push_back(Stored {
+            info: info.clone(),
+            source,
+            snapshot,
+            expires,
+        });
         info
     }
 
     /// The image of this name, while it may be fetched.
     pub(crate) fn find(&self, id: &ImageId, now: Instant) -> Option<Stored> {
-        self.oldest_first.iter().find(|stored| stored.info.image_id == *id && stored.expires > now).cloned()
+        self.oldest_first
+            .iter()
+            .find(|stored| stored.info.image_id == *id && stored.expires > now)
+            .cloned()
     }
 
     /// Drops what expired and every image whose frame is not held any more.
@@ -119,7 +127,9 @@ pub(crate) fn read(source: &Source, info: &ImageInfo) -> Result<Vec<u8>, ReadErr
     let length = usize::try_from(info.byte_length).map_err(|_| ReadError::TooLarge)?;
     let mut bytes = Vec::with_capacity(length + 1);
     // One byte more than there should be, so that a longer file is noticed and never read.
-    file.take(info.byte_length + 1).read_to_end(&mut bytes).map_err(|_| ReadError::Unreadable)?;
+    file.take(info.byte_length + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|_| ReadError::Unreadable)?;
     if bytes.len() != length {
         return Err(violation("image.byteLength", Reason::Mismatch));
     }
@@ -139,10 +149,17 @@ fn open_inside(folder: &Path, path: &Path) -> Result<File, ReadError> {
     let steps = path.strip_prefix(folder).map_err(|_| outside())?;
     let mut steps = steps.components().peekable();
     let common = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
-    let mut here = open(folder, common | OFlag::O_DIRECTORY, Mode::empty()).map_err(|_| ReadError::Unreadable)?;
+    let mut here = open(folder, common | OFlag::O_DIRECTORY, Mode::empty())
+        .map_err(|_| ReadError::Unreadable)?;
     while let Some(step) = steps.next() {
-        let Component::Normal(name) = step else { return Err(outside()) };
-        let kind = if steps.peek().is_some() { OFlag::O_DIRECTORY } else { OFlag::O_NONBLOCK | OFlag::O_NOCTTY };
+        let Component::Normal(name) = step else {
+            return Err(outside());
+        };
+        let kind = if steps.peek().is_some() {
+            OFlag::O_DIRECTORY
+        } else {
+            OFlag::O_NONBLOCK | OFlag::O_NOCTTY
+        };
         here = step_into(&here, Path::new(name), common | kind)?;
         if steps.peek().is_none() {
             return Ok(File::from(here));
@@ -154,7 +171,9 @@ fn open_inside(folder: &Path, path: &Path) -> Result<File, ReadError> {
 fn step_into(here: &OwnedFd, name: &Path, flags: OFlag) -> Result<OwnedFd, ReadError> {
     openat(here, name, flags, Mode::empty()).map_err(|errno| match errno {
         // O_NOFOLLOW met a link: nothing that the executor may hand out.
-        nix::errno::Errno::ELOOP | nix::errno::Errno::ENOTDIR => violation("image.path", Reason::OutsideImageDir),
+        nix::errno::Errno::ELOOP | nix::errno::Errno::ENOTDIR => {
+            violation("image.path", Reason::OutsideImageDir)
+        }
         _ => ReadError::Unreadable,
     })
 }
@@ -195,22 +214,55 @@ mod tests {
         nix::unistd::mkfifo(&dir.join("pipe"), Mode::S_IRWXU).unwrap();
 
         let check = |path: PathBuf, said: &[u8]| {
-            read(&Source { image_dir: dir.clone(), path, generation: 1 }, &info(said))
+            read(
+                &Source {
+                    image_dir: dir.clone(),
+                    path,
+                    generation: 1,
+                },
+                &info(said),
+            )
         };
         let broken = |field: &str, reason| Err(ReadError::Violation(Violation::of(field, reason)));
         assert_eq!(check(dir.join("good"), b"picture"), Ok(b"picture".to_vec()));
-        assert_eq!(check(dir.join("sub/good"), b"picture"), Ok(b"picture".to_vec()));
-        assert_eq!(check(dir.join("gone"), b"picture"), Err(ReadError::Unreadable));
+        assert_eq!(
+            check(dir.join("sub/good"), b"picture"),
+            Ok(b"picture".to_vec())
+        );
+        assert_eq!(
+            check(dir.join("gone"), b"picture"),
+            Err(ReadError::Unreadable)
+        );
         for path in ["link", "linked/secret", "sub", "pipe", "../x", ""] {
-            assert_eq!(check(dir.join(path), b"picture"), broken("image.path", Reason::OutsideImageDir), "{path}");
+            assert_eq!(
+                check(dir.join(path), b"picture"),
+                broken("image.path", Reason::OutsideImageDir),
+                "{path}"
+            );
         }
-        assert_eq!(check(out.join("secret"), b"picture"), broken("image.path", Reason::OutsideImageDir));
-        assert_eq!(check(dir.join("good"), b"picturE"), broken("image.sha256", Reason::Mismatch));
+        assert_eq!(
+            check(out.join("secret"), b"picture"),
+            broken("image.path", Reason::OutsideImageDir)
+        );
+        assert_eq!(
+            check(dir.join("good"), b"picturE"),
+            broken("image.sha256", Reason::Mismatch)
+        );
         for said in [&b"pictur"[..], b"picture!"] {
-            assert_eq!(check(dir.join("good"), said), broken("image.byteLength", Reason::Mismatch));
+            assert_eq!(
+                check(dir.join("good"), said),
+                broken("image.byteLength", Reason::Mismatch)
+            );
         }
-        let huge = ImageInfo { byte_length: IMAGE_MAX_BYTES + 1, ..info(b"") };
-        let source = Source { image_dir: dir.clone(), path: dir.join("good"), generation: 1 };
+        let huge = ImageInfo {
+            byte_length: IMAGE_MAX_BYTES + 1,
+            ..info(b"")
+        };
+        let source = Source {
+            image_dir: dir.clone(),
+            path: dir.join("good"),
+            generation: 1,
+        };
         assert_eq!(read(&source, &huge), Err(ReadError::TooLarge));
     }
 
@@ -227,9 +279,15 @@ mod tests {
             sha256: Digest::of(b""),
             scale: 1.0,
         };
-        let source = || Source { image_dir: "/images".into(), path: "/images/1".into(), generation: 1 };
+        let source = || Source {
+            image_dir: "/images".into(),
+            path: "/images/1".into(),
+            generation: 1,
+        };
         let frame = SnapshotId::try_new("snap").unwrap();
-        let framed = images.add(&image, source(), Some(frame.clone()), later).image_id;
+        let framed = images
+            .add(&image, source(), Some(frame.clone()), later)
+            .image_id;
         let screen = images.add(&image, source(), None, later).image_id;
         assert!(images.find(&framed, now).is_some() && images.find(&screen, now).is_some());
         assert!(images.find(&framed, later).is_none());

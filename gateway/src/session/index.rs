@@ -32,13 +32,20 @@ impl Owners {
         {
             known.by_id.remove(&oldest);
         }
-        known.by_id.insert(id.clone(), (session.clone(), generation));
+        known
+            .by_id
+            .insert(id.clone(), (session.clone(), generation));
         known.oldest_first.push_back(id.clone());
     }
 
     /// The session that got this id, and the generation that made it.
     pub(crate) fn owner(&self, id: &SnapshotId) -> Option<(SessionId, u64)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_id.get(id).cloned()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .by_id
+            .get(id)
+            .cloned()
     }
 }
 

@@ -84,7 +84,11 @@ impl Keys {
 
     /// The frame of an older outcome goes; the outcome says so instead.
     fn drop_frame(&mut self, key: &ToolCallId) {
-        if let Some(Entry { outcome: Stored::Dispatch(outcome), .. }) = self.entries.get_mut(key) {
+        if let Some(Entry {
+            outcome: Stored::Dispatch(outcome),
+            ..
+        }) = self.entries.get_mut(key)
+        {
             outcome.frame = None;
             outcome.observation_error = Some(DomainFault::of(DomainCode::SnapshotEvicted));
         }
@@ -101,7 +105,10 @@ mod tests {
     }
 
     fn stored(number: usize) -> Stored {
-        Stored::Launch(Box::new(outcome::launch_lost(format!("decision_{number}"), None)))
+        Stored::Launch(Box::new(outcome::launch_lost(
+            format!("decision_{number}"),
+            None,
+        )))
     }
 
     #[test]
@@ -112,7 +119,9 @@ mod tests {
         keys.keep(&key(1), first, stored(1));
         keys.keep(&key(1), second, stored(2));
         assert!(matches!(keys.look(&key(1), second), Known::Taken));
-        let Known::Ended(Stored::Launch(outcome)) = keys.look(&key(1), first) else { panic!() };
+        let Known::Ended(Stored::Launch(outcome)) = keys.look(&key(1), first) else {
+            panic!()
+        };
         assert_eq!(outcome.decision_id, "decision_1");
     }
 

@@ -31,8 +31,17 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// The counters as a call of this turn sees them. A turn other than the last one starts at zero.
-    pub(crate) fn facts(&mut self, turn: Option<&Turn>, in_flight: u32, now: Instant) -> facts::Meter {
-        while self.recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
+    pub(crate) fn facts(
+        &mut self,
+        turn: Option<&Turn>,
+        in_flight: u32,
+        now: Instant,
+    ) -> facts::Meter {
+        while self
+            .recent
+            .front()
+            .is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE)
+        {
             self.recent.pop_front();
         }
         let tally = self.tally(turn);
@@ -46,7 +55,9 @@ impl Meter {
 
     /// An action was sent.
     pub(crate) fn acted(&mut self, turn: Option<&Turn>, now: Instant) {
-        self.count(turn, |tally| tally.actions = tally.actions.saturating_add(1));
+        self.count(turn, |tally| {
+            tally.actions = tally.actions.saturating_add(1)
+        });
         if self.recent.len() == RECENT_MAX {
             self.recent.pop_front();
         }
@@ -55,7 +66,9 @@ impl Meter {
 
     /// A call was refused.
     pub(crate) fn denied(&mut self, turn: Option<&Turn>) {
-        self.count(turn, |tally| tally.denials = tally.denials.saturating_add(1));
+        self.count(turn, |tally| {
+            tally.denials = tally.denials.saturating_add(1)
+        });
     }
 
     fn tally(&mut self, turn: Option<&Turn>) -> Tally {
@@ -91,9 +104,23 @@ mod tests {
         meter.acted(Some(&first), now);
         meter.denied(Some(&first));
         let seen = meter.facts(Some(&first), 3, now);
-        assert_eq!((seen.actions_this_turn, seen.denials_this_turn, seen.in_flight), (2, 1, 3));
+        assert_eq!(
+            (
+                seen.actions_this_turn,
+                seen.denials_this_turn,
+                seen.in_flight
+            ),
+            (2, 1, 3)
+        );
         let seen = meter.facts(Some(&second), 0, now);
-        assert_eq!((seen.actions_this_turn, seen.denials_this_turn, seen.actions_last_minute), (0, 0, 2));
+        assert_eq!(
+            (
+                seen.actions_this_turn,
+                seen.denials_this_turn,
+                seen.actions_last_minute
+            ),
+            (0, 0, 2)
+        );
         meter.acted(None, now);
         let seen = meter.facts(None, 0, now);
         assert_eq!((seen.actions_this_turn, seen.denials_this_turn), (3, 1));

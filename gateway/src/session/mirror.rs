@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use maka_cu_protocol::domain::{DomainCode, SnapshotFate};
-use maka_cu_protocol::geometry::{ImagePoint, ScreenPoint, ScreenRect, WindowRect, image_to_screen, window_rect_to_screen};
+use maka_cu_protocol::geometry::{
+    ImagePoint, ScreenPoint, ScreenRect, WindowRect, image_to_screen, window_rect_to_screen,
+};
 use maka_cu_protocol::ids::{SnapshotId, WindowKey};
 use maka_policy_host::facts::{ElementRow, SnapshotRow, SnapshotState, Target};
 use maka_policy_host::fingerprint::Fingerprint;
@@ -195,15 +197,28 @@ impl Mirror {
     /// unique, and a dead one stays dead.
     pub(crate) fn insert(&mut self, new: NewRow, now: Instant) {
         self.expire(now);
-        if self.tombstones.contains_key(&hash_of(new.id.as_str())) || self.find(&new.id).is_some() || !self.has_room() {
+        if self.tombstones.contains_key(&hash_of(new.id.as_str()))
+            || self.find(&new.id).is_some()
+            || !self.has_room()
+        {
             return;
         }
-        let older = self.rows.iter().filter(|(_, row)| row.new.window == new.window).map(|(epoch, _)| *epoch);
+        let older = self
+            .rows
+            .iter()
+            .filter(|(_, row)| row.new.window == new.window)
+            .map(|(epoch, _)| *epoch);
         for epoch in older.collect::<Vec<_>>() {
             self.die(epoch, SnapshotState::Superseded);
         }
-        while self.rows.values().filter(|row| row.is_live()).count() >= self.live_max || self.budget.is_over() {
-            let oldest = self.rows.iter().find(|(_, row)| row.is_live()).map(|(epoch, _)| *epoch);
+        while self.rows.values().filter(|row| row.is_live()).count() >= self.live_max
+            || self.budget.is_over()
+        {
+            let oldest = self
+                .rows
+                .iter()
+                .find(|(_, row)| row.is_live())
+                .map(|(epoch, _)| *epoch);
             let Some(epoch) = oldest else { break };
             self.die(epoch, SnapshotState::Evicted);
         }
@@ -212,7 +227,18 @@ impl Mirror {
         self.epochs += 1;
         let (epoch, version) = (self.epochs, self.next_version());
         let expires = now + self.ttl.saturating_sub(new.age);
-        self.rows.insert(epoch, Row { new, bytes, epoch, version, registered: now, expires, hold: Hold::Free });
+        self.rows.insert(
+            epoch,
+            Row {
+                new,
+                bytes,
+                epoch,
+                version,
+                registered: now,
+                expires,
+                hold: Hold::Free,
+            },
+        );
     }
 
     /// Marks the row as used by an action that is about to be sent. An id that is not live stays as it is.
@@ -228,12 +254,16 @@ impl Mirror {
     pub(crate) fn settle(&mut self, id: &SnapshotId, settlement: Settlement, now: Instant) {
         let version = self.next_version();
         let Some(row) = self.find_mut(id) else { return };
-        let Hold::Reserved { by, died } = row.hold else { return };
+        let Hold::Reserved { by, died } = row.hold else {
+            return;
+        };
         row.version = version;
         let epoch = row.epoch;
         match (settlement, died) {
             (Settlement::Spent, _) => self.bury(epoch, SnapshotState::Spent, Some(by)),
-            (Settlement::LiveAgain, Some(state)) | (Settlement::Dead(state), _) => self.bury(epoch, state, None),
+            (Settlement::LiveAgain, Some(state)) | (Settlement::Dead(state), _) => {
+                self.bury(epoch, state, None)
+            }
             (Settlement::LiveAgain, None) => {
                 row.hold = Hold::Free;
                 self.expire(now);
@@ -269,7 +299,11 @@ impl Mirror {
         let other = tombstone.generation != self.generation;
         Some(Look {
             row: SnapshotRow {
-                state: if other { SnapshotState::OtherGeneration } else { tombstone.state },
+                state: if other {
+                    SnapshotState::OtherGeneration
+                } else {
+                    tombstone.state
+                },
                 owner_session: self.session.clone(),
                 generation: tombstone.generation,
                 epoch: tombstone.epoch,
@@ -300,7 +334,9 @@ impl Mirror {
         let row = self.find(id)?;
         let frame = row.new.elements.get(token)?.frame?;
         let frame = WindowRect::try_new(frame.x, frame.y, frame.width, frame.height).ok()?;
-        let center = window_rect_to_screen(frame, row.new.bounds).ok()?.center()?;
+        let center = window_rect_to_screen(frame, row.new.bounds)
+            .ok()?
+            .center()?;
         row.new.bounds.contains(center).then_some(center)
     }
 
@@ -312,12 +348,20 @@ impl Mirror {
 
     /// When each live row expires.
     pub(crate) fn live(&self) -> Vec<Instant> {
-        self.rows.values().filter(|row| row.is_live()).map(|row| row.expires).collect()
+        self.rows
+            .values()
+            .filter(|row| row.is_live())
+            .map(|row| row.expires)
+            .collect()
     }
 
     /// Lets die what is too old.
     pub(crate) fn expire(&mut self, now: Instant) {
-        let over = self.rows.iter().filter(|(_, row)| row.expires <= now).map(|(epoch, _)| *epoch);
+        let over = self
+            .rows
+            .iter()
+            .filter(|(_, row)| row.expires <= now)
+            .map(|(epoch, _)| *epoch);
         for epoch in over.collect::<Vec<_>>() {
             self.die(epoch, SnapshotState::Expired);
         }
@@ -326,7 +370,9 @@ impl Mirror {
     /// A row dies for a reason of its own: at once when free, at its settlement when reserved. The first reason stays.
     fn die(&mut self, epoch: u64, state: SnapshotState) {
         let version = self.next_version();
-        let Some(row) = self.rows.get_mut(&epoch) else { return };
+        let Some(row) = self.rows.get_mut(&epoch) else {
+            return;
+        };
         match &mut row.hold {
             Hold::Free => self.bury(epoch, state, None),
             Hold::Reserved { died, .. } => {
@@ -340,10 +386,19 @@ impl Mirror {
 
     fn bury(&mut self, epoch: u64, state: SnapshotState, spent_by: Option<Fingerprint>) {
         let version = self.next_version();
-        let Some(row) = self.rows.remove(&epoch) else { return };
+        let Some(row) = self.rows.remove(&epoch) else {
+            return;
+        };
         self.budget.give_back(row.bytes);
-        let tombstone = Tombstone { state, generation: self.generation, epoch, version, spent_by };
-        self.tombstones.insert(hash_of(row.new.id.as_str()), tombstone);
+        let tombstone = Tombstone {
+            state,
+            generation: self.generation,
+            epoch,
+            version,
+            spent_by,
+        };
+        self.tombstones
+            .insert(hash_of(row.new.id.as_str()), tombstone);
     }
 
     fn next_version(&mut self) -> u64 {
@@ -362,7 +417,8 @@ impl Mirror {
 
 impl Drop for Mirror {
     fn drop(&mut self) {
-        self.budget.give_back(self.rows.values().map(|row| row.bytes).sum());
+        self.budget
+            .give_back(self.rows.values().map(|row| row.bytes).sum());
     }
 }
 
@@ -374,7 +430,11 @@ impl Row {
 
 /// About what an element row takes: its texts and the fixed part.
 fn size_of_element(row: &ElementRow) -> usize {
-    let actions: usize = row.actions.iter().map(|action| action.len() + size_of::<String>()).sum();
+    let actions: usize = row
+        .actions
+        .iter()
+        .map(|action| action.len() + size_of::<String>())
+        .sum();
     size_of::<ElementRow>() + 2 * row.token.len() + row.digest.len() + row.role.len() + actions
 }
 

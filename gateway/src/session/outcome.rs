@@ -30,7 +30,9 @@ impl From<&Refusal> for DomainFault {
 /// Why nothing was sent: there is no ready executor.
 pub(crate) fn not_ready(not_ready: NotReady) -> CallError {
     match not_ready {
-        NotReady::NoBackend(reason) => CallError::NoBackend { reason: reason.as_str() },
+        NotReady::NoBackend(reason) => CallError::NoBackend {
+            reason: reason.as_str(),
+        },
         NotReady::Lifecycle(error) => executor_error(&ExecutorError::Lifecycle(error), None),
         NotReady::Starting { generation } => CallError::Starting { generation },
         NotReady::Cancelled => CallError::Cancelled,
@@ -42,8 +44,12 @@ pub(crate) fn executor_error(error: &ExecutorError, decision_id: Option<&str>) -
     let decision_id = decision_id.map(str::to_owned);
     match error {
         ExecutorError::Lifecycle(error) => match (&error.cause, error.stage) {
-            (LifecycleCause::DeadlineWhileQueued, stage) => CallError::Deadline { stage: Some(stage) },
-            (LifecycleCause::Cancelled | LifecycleCause::SessionCleared, RequestStage::Queued) => CallError::Cancelled,
+            (LifecycleCause::DeadlineWhileQueued, stage) => {
+                CallError::Deadline { stage: Some(stage) }
+            }
+            (LifecycleCause::Cancelled | LifecycleCause::SessionCleared, RequestStage::Queued) => {
+                CallError::Cancelled
+            }
             (cause, stage) => CallError::Lifecycle {
                 code: error.code,
                 stage,
@@ -53,10 +59,15 @@ pub(crate) fn executor_error(error: &ExecutorError, decision_id: Option<&str>) -
                 decision_id,
             },
         },
-        ExecutorError::Rpc(error) => {
-            CallError::Rpc { number: error.error.number(), generation: error.generation, decision_id }
-        }
-        ExecutorError::Violation(violation) => CallError::Protocol { generation: violation.generation, decision_id },
+        ExecutorError::Rpc(error) => CallError::Rpc {
+            number: error.error.number(),
+            generation: error.generation,
+            decision_id,
+        },
+        ExecutorError::Violation(violation) => CallError::Protocol {
+            generation: violation.generation,
+            decision_id,
+        },
     }
 }
 
@@ -64,7 +75,10 @@ pub(crate) fn executor_error(error: &ExecutorError, decision_id: Option<&str>) -
 pub(crate) fn was_cancelled(error: &ExecutorError) -> bool {
     match error {
         ExecutorError::Lifecycle(error) => {
-            matches!(error.cause, LifecycleCause::Cancelled | LifecycleCause::SessionCleared)
+            matches!(
+                error.cause,
+                LifecycleCause::Cancelled | LifecycleCause::SessionCleared
+            )
         }
         ExecutorError::Rpc(_) | ExecutorError::Violation(_) => false,
     }
@@ -80,7 +94,12 @@ pub(crate) fn release_reason(error: &ExecutorError) -> Option<ReleaseReason> {
 }
 
 /// A dispatch of which nothing is known but that it failed so.
-fn dispatch(call: &DispatchCall, decision_id: String, outcome: Outcome, code: DomainCode) -> DispatchOutcome {
+fn dispatch(
+    call: &DispatchCall,
+    decision_id: String,
+    outcome: Outcome,
+    code: DomainCode,
+) -> DispatchOutcome {
     DispatchOutcome {
         tool_call_id: call.tool_call_id.clone(),
         outcome,
@@ -109,7 +128,12 @@ pub(crate) fn dispatch_lost(
 ) -> DispatchOutcome {
     DispatchOutcome {
         release_reason,
-        ..dispatch(call, decision_id, Outcome::Unknown, DomainCode::OutcomeUnknown)
+        ..dispatch(
+            call,
+            decision_id,
+            Outcome::Unknown,
+            DomainCode::OutcomeUnknown,
+        )
     }
 }
 
@@ -121,7 +145,11 @@ pub(crate) fn dispatch_cancelled(call: &DispatchCall, decision_id: String) -> Di
 /// Allowed, and not sent because the caller wanted to know no more than that.
 pub(crate) fn dispatch_dry(call: &DispatchCall, decision_id: String) -> DispatchOutcome {
     let dry = dispatch(call, decision_id, Outcome::Refused, DomainCode::Aborted);
-    DispatchOutcome { dry_run: true, error: None, ..dry }
+    DispatchOutcome {
+        dry_run: true,
+        error: None,
+        ..dry
+    }
 }
 
 /// What the decision log knows about a dispatch of an earlier gateway.
@@ -155,13 +183,30 @@ pub(crate) fn dispatch_logged(
 
 /// A launch that ended without a launched application.
 pub(crate) fn launch(decision_id: String, outcome: Outcome, error: DomainFault) -> LaunchOutcome {
-    LaunchOutcome { outcome, error: Some(error), launched: None, decision_id, withheld: false, release_reason: None }
+    LaunchOutcome {
+        outcome,
+        error: Some(error),
+        launched: None,
+        decision_id,
+        withheld: false,
+        release_reason: None,
+    }
 }
 
 /// Possibly delivered, and no answer that can be believed.
-pub(crate) fn launch_lost(decision_id: String, release_reason: Option<ReleaseReason>) -> LaunchOutcome {
-    let lost = launch(decision_id, Outcome::Unknown, DomainFault::of(DomainCode::OutcomeUnknown));
-    LaunchOutcome { release_reason, ..lost }
+pub(crate) fn launch_lost(
+    decision_id: String,
+    release_reason: Option<ReleaseReason>,
+) -> LaunchOutcome {
+    let lost = launch(
+        decision_id,
+        Outcome::Unknown,
+        DomainFault::of(DomainCode::OutcomeUnknown),
+    );
+    LaunchOutcome {
+        release_reason,
+        ..lost
+    }
 }
 
 /// What a refusal of `apps.launch` says about the world.

@@ -11,7 +11,9 @@ use maka_cu_protocol::handshake::Capabilities;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::json::ObjectWriter;
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::params::{DispatchElementParams, DispatchKeyParams, DispatchPointParams, ObserveAfter};
+use maka_cu_protocol::params::{
+    DispatchElementParams, DispatchKeyParams, DispatchPointParams, ObserveAfter,
+};
 use maka_cu_protocol::sets::{FocusPolicy, OcclusionPolicy, Path, Space, Strictness};
 use serde_json::Value;
 
@@ -74,14 +76,19 @@ pub(crate) fn demanded(call: &DispatchCall) -> Option<Path> {
 /// Whether the executor advertises the action.
 fn offers(capabilities: &Capabilities, action: &DispatchAction) -> bool {
     match action {
-        DispatchAction::Element { action, .. } => capabilities.element_actions.contains(&action.kind()),
+        DispatchAction::Element { action, .. } => {
+            capabilities.element_actions.contains(&action.kind())
+        }
         DispatchAction::Key { action, .. } => capabilities.key_actions.contains(&action.kind()),
         DispatchAction::Point { action, .. } => capabilities.point_actions.contains(&action.kind()),
     }
 }
 
 fn takes_demands(capabilities: &Capabilities) -> bool {
-    capabilities.generic_methods.as_ref().is_some_and(|methods| methods.contains(&Method::HostDispatch))
+    capabilities
+        .generic_methods
+        .as_ref()
+        .is_some_and(|methods| methods.contains(&Method::HostDispatch))
 }
 
 /// Plans a dispatch.
@@ -91,14 +98,20 @@ pub(crate) fn plan(session: &SessionId, call: &DispatchCall, capabilities: &Capa
     let accepted: Vec<Path> = routes
         .iter()
         .copied()
-        .filter(|path| call.tier.paths().contains(path) && demanded.is_none_or(|demand| demand == *path))
+        .filter(|path| {
+            call.tier.paths().contains(path) && demanded.is_none_or(|demand| demand == *path)
+        })
         .collect();
     let specific = specific(session, call);
     let params = match &specific {
         Some(params) => params.clone(),
         None => unanchored(session, call),
     };
-    let plan = |verdict| Plan { method: method(&call.action), params, verdict };
+    let plan = |verdict| Plan {
+        method: method(&call.action),
+        params,
+        verdict,
+    };
     if specific.is_none() {
         return plan(Verdict::NoAnchor);
     }
@@ -109,9 +122,11 @@ pub(crate) fn plan(session: &SessionId, call: &DispatchCall, capabilities: &Capa
         [] => plan(Verdict::Unsupported),
         all if all.len() == routes.len() => plan(Verdict::Sendable),
         [path] if takes_demands(capabilities) => match generic(session, call, *path) {
-            Some(params) => {
-                Plan { method: Method::HostDispatch, params: params.to_value(), verdict: Verdict::Sendable }
-            }
+            Some(params) => Plan {
+                method: Method::HostDispatch,
+                params: params.to_value(),
+                verdict: Verdict::Sendable,
+            },
             None => plan(Verdict::NoAnchor),
         },
         _ => plan(Verdict::Unsupported),
@@ -137,7 +152,10 @@ fn observe_after(wish: &ObserveAfterWish) -> ObserveAfter {
 /// The params of the specific method; nothing when an anchor is missing.
 fn specific(session: &SessionId, call: &DispatchCall) -> Option<Value> {
     let (session, tool_call_id) = (session.clone(), call.tool_call_id.clone());
-    let (snapshot_id, observe_after) = (call.snapshot_id.clone()?, call.observe_after.as_ref().map(observe_after));
+    let (snapshot_id, observe_after) = (
+        call.snapshot_id.clone()?,
+        call.observe_after.as_ref().map(observe_after),
+    );
     Some(match &call.action {
         DispatchAction::Element { anchor, action } => DispatchElementParams {
             session,
@@ -195,7 +213,10 @@ fn generic(session: &SessionId, call: &DispatchCall, path: Path) -> Option<Gener
             action: action.clone(),
         },
         DispatchAction::Point { anchor, action } => GenericRoute::Point {
-            point: GenericPoint::Image { point: anchor.point?, start: anchor.start },
+            point: GenericPoint::Image {
+                point: anchor.point?,
+                start: anchor.start,
+            },
             expect_window_digest: Some(anchor.expect_window_digest?),
             occlusion: anchor.occlusion.unwrap_or(OcclusionPolicy::Any),
             action: *action,
@@ -241,7 +262,10 @@ fn unanchored(session: &SessionId, call: &DispatchCall) -> Value {
 /// Everything of a dispatch that makes it this request and no other, for the idempotency digest.
 pub(crate) fn identity(session: &SessionId, call: &DispatchCall) -> Value {
     let params = specific(session, call).unwrap_or_else(|| unanchored(session, call));
-    let image = call.observe_after.as_ref().map(|wish| image_word(wish.image).to_owned());
+    let image = call
+        .observe_after
+        .as_ref()
+        .map(|wish| image_word(wish.image).to_owned());
     let turn = call.turn.as_ref().map(|turn| turn.as_str().to_owned());
     ObjectWriter::new()
         .word("method", method(&call.action).as_str())
@@ -251,7 +275,10 @@ pub(crate) fn identity(session: &SessionId, call: &DispatchCall) -> Value {
         .with("verification", &call.wished_verification)
         .with("turn", &turn)
         .with("image", &image)
-        .merge(Value::Object(serde_json::Map::from_iter([("params".to_owned(), params)])))
+        .merge(Value::Object(serde_json::Map::from_iter([(
+            "params".to_owned(),
+            params,
+        )])))
         .finish()
 }
 

@@ -56,26 +56,49 @@ impl RequestSecret {
     /// # Errors
     /// When the file cannot be read or made, or holds something else than 32 bytes.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
-        let failed = |source| SecretError::Io { path: path.to_owned(), source };
-        let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        let failed = |source| SecretError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+        {
             Ok(mut file) => {
                 let key = Self::random()?;
-                file.write_all(&key.0).and_then(|()| file.sync_all()).map_err(failed)?;
+                file.write_all(&key.0)
+                    .and_then(|()| file.sync_all())
+                    .map_err(failed)?;
                 return Ok(key);
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                File::open(path).map_err(failed)?
+            }
             Err(error) => return Err(failed(error)),
         };
         let mut bytes = Vec::with_capacity(33);
         file.take(33).read_to_end(&mut bytes).map_err(failed)?;
-        let key = bytes.try_into().map_err(|_| SecretError::Length { path: path.to_owned() })?;
+        let key = bytes.try_into().map_err(|_| SecretError::Length {
+            path: path.to_owned(),
+        })?;
         Ok(Self(key))
     }
 
     /// The keyed digest of these bytes. Hashed twice, so that a digest of a text says nothing about longer texts.
     pub(crate) fn digest(&self, bytes: &[u8]) -> Digest {
-        let inner = Sha256::new().chain_update(self.0).chain_update(bytes).finalize();
-        Digest::from_bytes(Sha256::new().chain_update(self.0).chain_update(inner).finalize().into())
+        let inner = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(bytes)
+            .finalize();
+        Digest::from_bytes(
+            Sha256::new()
+                .chain_update(self.0)
+                .chain_update(inner)
+                .finalize()
+                .into(),
+        )
     }
 }
 
@@ -98,9 +121,18 @@ mod tests {
         let made = RequestSecret::load_or_create(&path).unwrap();
         let read = RequestSecret::load_or_create(&path).unwrap();
         assert_eq!(made.digest(b"x"), read.digest(b"x"));
-        assert_ne!(made.digest(b"x"), RequestSecret::random().unwrap().digest(b"x"));
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_ne!(
+            made.digest(b"x"),
+            RequestSecret::random().unwrap().digest(b"x")
+        );
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         std::fs::write(&path, b"short").unwrap();
-        assert!(matches!(RequestSecret::load_or_create(&path), Err(SecretError::Length { .. })));
+        assert!(matches!(
+            RequestSecret::load_or_create(&path),
+            Err(SecretError::Length { .. })
+        ));
     }
 }

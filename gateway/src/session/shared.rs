@@ -71,7 +71,10 @@ impl Shared {
     }
 
     pub(crate) fn set_live(&self, generation: u64, expires: Vec<Instant>) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Live { generation, expires };
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Live {
+            generation,
+            expires,
+        };
     }
 
     /// Frames that may be quoted now, if `generation` is the one that runs.
@@ -80,7 +83,11 @@ impl Shared {
         if live.generation != generation {
             return 0;
         }
-        let count = live.expires.iter().filter(|expires| **expires > now).count();
+        let count = live
+            .expires
+            .iter()
+            .filter(|expires| **expires > now)
+            .count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 }

@@ -71,32 +71,69 @@ impl Task {
     }
 
     async fn work(&mut self, job: Job) {
-        let Job { caller, deadline, work, in_flight } = job;
+        let Job {
+            caller,
+            deadline,
+            work,
+            in_flight,
+        } = job;
         let cancel = CancellationToken::new();
         let core = &mut self.core;
         let inbox = &mut self.inbox;
-        let context = |turn| Context { caller: &caller, turn, deadline, cancel: &cancel };
+        let context = |turn| Context {
+            caller: &caller,
+            turn,
+            deadline,
+            cancel: &cancel,
+        };
         let is_abandoned = work.is_abandoned();
         match work {
             // Nothing was sent for it, and for an action nothing will be: its key says so.
             Work::Launch(call, _) if is_abandoned => core.abandon_launch(&call),
             Work::Dispatch(call, _) if is_abandoned => core.abandon_dispatch(&call),
-            Work::Apps(_) | Work::Windows(_) | Work::Snapshot(..) | Work::Capture(..) if is_abandoned => {}
-            Work::Apps(reply) => inbox.drive(None, &cancel, reply, core.apps(context(None))).await,
-            Work::Windows(reply) => inbox.drive(None, &cancel, reply, core.windows(context(None))).await,
+            Work::Apps(_) | Work::Windows(_) | Work::Snapshot(..) | Work::Capture(..)
+                if is_abandoned => {}
+            Work::Apps(reply) => {
+                inbox
+                    .drive(None, &cancel, reply, core.apps(context(None)))
+                    .await
+            }
+            Work::Windows(reply) => {
+                inbox
+                    .drive(None, &cancel, reply, core.windows(context(None)))
+                    .await
+            }
             Work::Snapshot(call, reply) => {
-                inbox.drive(None, &cancel, reply, Box::pin(core.snapshot(context(None), &call))).await;
+                inbox
+                    .drive(
+                        None,
+                        &cancel,
+                        reply,
+                        Box::pin(core.snapshot(context(None), &call)),
+                    )
+                    .await;
             }
             Work::Capture(call, reply) => {
-                inbox.drive(None, &cancel, reply, Box::pin(core.capture(context(None), &call))).await;
+                inbox
+                    .drive(
+                        None,
+                        &cancel,
+                        reply,
+                        Box::pin(core.capture(context(None), &call)),
+                    )
+                    .await;
             }
             Work::Launch(call, reply) => {
                 let work = Box::pin(core.launch(context(call.turn.as_ref()), &call));
-                inbox.drive(Some(&call.tool_call_id), &cancel, reply, work).await;
+                inbox
+                    .drive(Some(&call.tool_call_id), &cancel, reply, work)
+                    .await;
             }
             Work::Dispatch(call, reply) => {
                 let work = Box::pin(core.dispatch(context(call.turn.as_ref()), &call));
-                inbox.drive(Some(&call.tool_call_id), &cancel, reply, work).await;
+                inbox
+                    .drive(Some(&call.tool_call_id), &cancel, reply, work)
+                    .await;
             }
         }
         drop(in_flight);
@@ -111,13 +148,22 @@ impl Inbox {
                 return None;
             }
             if let Some(job) = self.queue.pop_front() {
-                match job.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                match job
+                    .deadline
+                    .is_some_and(|deadline| deadline <= Instant::now())
+                {
                     true => job.work.fail(CallError::Deadline { stage: None }),
                     false => return Some(job),
                 }
                 continue;
             }
-            let idle_at = self.shared.touched() + idle_ttl;
+            // An image that is being read right now keeps the session; its end counts as a use.
+            let is_used = self.shared.calls_in_flight() > 0;
+            let idle_at = if is_used {
+                Instant::now()
+            } else {
+                self.shared.touched()
+            } + idle_ttl;
             // All three are cancel-safe: a token, a channel's receive and a timer.
             tokio::select! {
                 biased;
@@ -147,9 +193,18 @@ impl Inbox {
             let expiry = self.queue.iter().filter_map(|job| job.deadline).min();
             let (mailbox, queue, end) = (&mut self.mailbox, &mut self.queue, &self.end);
             let abandoned = poll_fn(|context| {
-                let repeats = queue.iter_mut().filter(|job| key.is_some() && job.work.key() == key);
-                let wanted = repeats.map(|job| job.work.poll_abandoned(context)).filter(Poll::is_pending).count();
-                if wanted == 0 { reply.poll_closed(context) } else { Poll::Pending }
+                let repeats = queue
+                    .iter_mut()
+                    .filter(|job| key.is_some() && job.work.key() == key);
+                let wanted = repeats
+                    .map(|job| job.work.poll_abandoned(context))
+                    .filter(Poll::is_pending)
+                    .count();
+                if wanted == 0 {
+                    reply.poll_closed(context)
+                } else {
+                    Poll::Pending
+                }
             });
             // The call itself is pinned outside the loop; the others are cancel-safe.
             tokio::select! {
@@ -174,7 +229,10 @@ impl Inbox {
     /// Answers queued calls whose deadline passed: nothing was sent for them.
     fn expire(&mut self) {
         let now = Instant::now();
-        let (over, kept) = self.queue.drain(..).partition(|job| job.deadline.is_some_and(|deadline| deadline <= now));
+        let (over, kept) = self
+            .queue
+            .drain(..)
+            .partition(|job| job.deadline.is_some_and(|deadline| deadline <= now));
         self.queue = kept;
         let over: VecDeque<Job> = over;
         for job in over {

@@ -9,7 +9,9 @@ use maka_cu_protocol::ids::{Millis, ToolCallId};
 use maka_cu_protocol::json::ObjectWriter;
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::params::LaunchParams;
-use maka_cu_protocol::results::dispatch::{DispatchAnswer, DispatchExpectation, Ending, PostFrame, read_dispatch};
+use maka_cu_protocol::results::dispatch::{
+    DispatchAnswer, DispatchExpectation, Ending, PostFrame, read_dispatch,
+};
 use maka_cu_protocol::results::{Answer, Launched, read_launch};
 use maka_cu_protocol::sets::{Effect, Outcome, Path, Tier};
 use maka_policy_host::digest::Digest;
@@ -71,9 +73,14 @@ impl Core {
         if !call.dry_run {
             match self.keys.look(&call.tool_call_id, request) {
                 Known::Ended(Stored::Dispatch(outcome)) => {
-                    return Ok(DispatchOutcome { replayed: true, ..DispatchOutcome::clone(outcome) });
+                    return Ok(DispatchOutcome {
+                        replayed: true,
+                        ..DispatchOutcome::clone(outcome)
+                    });
                 }
-                Known::Ended(Stored::Launch(_)) | Known::Taken => return Err(CallError::KeyConflict),
+                Known::Ended(Stored::Launch(_)) | Known::Taken => {
+                    return Err(CallError::KeyConflict);
+                }
                 Known::Full => return Err(CallError::Limit(Limit::KeysInSession)),
                 Known::Free => {}
             }
@@ -86,7 +93,11 @@ impl Core {
         }
         let outcome = self.dispatch_new(context, call, request).await?;
         if !call.dry_run {
-            self.keys.keep(&call.tool_call_id, request, Stored::Dispatch(Box::new(outcome.clone())));
+            self.keys.keep(
+                &call.tool_call_id,
+                request,
+                Stored::Dispatch(Box::new(outcome.clone())),
+            );
         }
         Ok(outcome)
     }
@@ -96,7 +107,11 @@ impl Core {
         let request = request_of_dispatch(&self.parts.secret, &self.id, call);
         if !call.dry_run && matches!(self.keys.look(&call.tool_call_id, request), Known::Free) {
             let outcome = outcome::dispatch_cancelled(call, String::new());
-            self.keys.keep(&call.tool_call_id, request, Stored::Dispatch(Box::new(outcome)));
+            self.keys.keep(
+                &call.tool_call_id,
+                request,
+                Stored::Dispatch(Box::new(outcome)),
+            );
         }
     }
 
@@ -112,26 +127,40 @@ impl Core {
         let permit = self.judge(context, &ask)?;
         let decision_id = permit.receipt().decision_id().as_str().to_owned();
         let not_sent = match plan.verdict {
-            Verdict::Sendable if call.dry_run => Some(Ok(outcome::dispatch_dry(call, decision_id.clone()))),
+            Verdict::Sendable if call.dry_run => {
+                Some(Ok(outcome::dispatch_dry(call, decision_id.clone())))
+            }
             Verdict::Sendable if context.cancel.is_cancelled() => {
                 Some(Ok(outcome::dispatch_cancelled(call, decision_id.clone())))
             }
             Verdict::Sendable => None,
-            Verdict::Unsupported => Some(Err(CallError::Unsupported { decision_id: decision_id.clone() })),
+            Verdict::Unsupported => Some(Err(CallError::Unsupported {
+                decision_id: decision_id.clone(),
+            })),
             // The floor refuses this; if it ever did not, there would be nothing to send.
-            Verdict::NoAnchor => Some(Err(CallError::Malformed { field: "target", rule: "required" })),
+            Verdict::NoAnchor => Some(Err(CallError::Malformed {
+                field: "target",
+                rule: "required",
+            })),
         };
         if let Some(answer) = not_sent {
             self.log_not_forwarded(permit.receipt());
             return answer;
         }
-        let expected = Expected::of(call, &negotiated, self.parts.forward.allows_global_pointer(), {
-            call.snapshot_id.as_ref().and_then(|id| self.mirror.pid(id))
-        });
+        let expected = Expected::of(
+            call,
+            &negotiated,
+            self.parts.forward.allows_global_pointer(),
+            call.snapshot_id.as_ref().and_then(|id| self.mirror.pid(id)),
+        );
         let sending = self.sending(context, Duration::ZERO);
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
             let expected = expected.clone();
-            core.parts.forward.forward(permit, now, sending.clone(), move |result: &Value| expected.read(result))
+            core.parts
+                .forward
+                .forward(permit, now, sending.clone(), move |result: &Value| {
+                    expected.read(result)
+                })
         })?;
         if let Some(id) = &call.snapshot_id {
             self.mirror.reserve(id, receipt.fingerprint());
@@ -139,14 +168,21 @@ impl Core {
         self.meter.acted(context.turn, Instant::now());
         self.publish();
         let answer = sent.await;
-        self.settle_dispatch(call, &negotiated, plan.method, receipt, answer).await
+        self.settle_dispatch(call, &negotiated, plan.method, receipt, answer)
+            .await
     }
 
     fn ask_dispatch<'a>(&self, call: &'a DispatchCall, plan: &'a Plan, request: Digest) -> Ask<'a> {
         let (element_token, element_digest, window_digest, is_focus) = match &call.action {
-            DispatchAction::Element { anchor, .. } => (anchor.token.as_ref(), anchor.expect_digest, None, false),
-            DispatchAction::Key { anchor, .. } => (anchor.token.as_ref(), anchor.expect_digest, None, true),
-            DispatchAction::Point { anchor, .. } => (None, None, anchor.expect_window_digest, false),
+            DispatchAction::Element { anchor, .. } => {
+                (anchor.token.as_ref(), anchor.expect_digest, None, false)
+            }
+            DispatchAction::Key { anchor, .. } => {
+                (anchor.token.as_ref(), anchor.expect_digest, None, true)
+            }
+            DispatchAction::Point { anchor, .. } => {
+                (None, None, anchor.expect_window_digest, false)
+            }
         };
         Ask {
             tool_call_id: call.tool_call_id.as_str(),
@@ -154,7 +190,11 @@ impl Core {
             params: &plan.params,
             action: actions::action(&call.action, &self.text_key),
             claim: Claim {
-                snapshot_id: call.snapshot_id.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default(),
+                snapshot_id: call
+                    .snapshot_id
+                    .as_ref()
+                    .map(|id| id.as_str().to_owned())
+                    .unwrap_or_default(),
                 window_digest: window_digest.map(|digest| digest.to_string()),
                 element_token: element_token.map(|token| token.as_str().to_owned()),
                 element_digest: element_digest.map(|digest| digest.to_string()),
@@ -180,11 +220,17 @@ impl Core {
         let decision_id = receipt.decision_id().as_str().to_owned();
         let outcome = match answer {
             Ok(answer) => {
-                return Ok(self.answered(call, negotiated, method, &receipt, answer.value).await);
+                return Ok(self
+                    .answered(call, negotiated, method, &receipt, answer.value)
+                    .await);
             }
             Err(error) if error.possibly_delivered() => {
                 self.settle_row(call, Settlement::Spent);
-                Ok(outcome::dispatch_lost(call, decision_id, outcome::release_reason(&error)))
+                Ok(outcome::dispatch_lost(
+                    call,
+                    decision_id,
+                    outcome::release_reason(&error),
+                ))
             }
             Err(error) if outcome::was_cancelled(&error) => {
                 self.settle_row(call, Settlement::LiveAgain);
@@ -193,7 +239,14 @@ impl Core {
             Err(error) => {
                 // An RPC error is no valid answer, even though it had no effect: the frame is not tried again.
                 let rejected = matches!(error, maka_cu_host::CallError::Rpc(_));
-                self.settle_row(call, if rejected { Settlement::Spent } else { Settlement::LiveAgain });
+                self.settle_row(
+                    call,
+                    if rejected {
+                        Settlement::Spent
+                    } else {
+                        Settlement::LiveAgain
+                    },
+                );
                 Err(self.lost(&error, Some(&decision_id)))
             }
         };
@@ -213,7 +266,9 @@ impl Core {
         answer: DispatchAnswer,
     ) -> DispatchOutcome {
         // Before the row is settled: it knows where the element was.
-        let resolved_screen_point = (answer.path != Path::None).then(|| self.screen_point(call)).flatten();
+        let resolved_screen_point = (answer.path != Path::None)
+            .then(|| self.screen_point(call))
+            .flatten();
         self.settle_row(call, settlement(&answer.ending));
         let reviewed = DispatchResult {
             outcome: words::outcome(answer.ending.outcome()),
@@ -222,11 +277,17 @@ impl Core {
             effect: words::effect(answer.effect),
             verification: answer.verification.method.as_str().to_owned(),
             observed_change: answer.verification.observed_change,
-            would_require: answer.ending.refusal().and_then(|refusal| refusal.detail.would_require_path).map(words::path),
+            would_require: answer
+                .ending
+                .refusal()
+                .and_then(|refusal| refusal.detail.would_require_path)
+                .map(words::path),
             fresh: match &answer.frame {
-                PostFrame::Taken(snapshot) => {
-                    Some(policy::fresh_row(snapshot, self.id.as_str(), negotiated.generation))
-                }
+                PostFrame::Taken(snapshot) => Some(policy::fresh_row(
+                    snapshot,
+                    self.id.as_str(),
+                    negotiated.generation,
+                )),
                 PostFrame::None | PostFrame::Failed(_) => None,
             },
             now_secure: match &answer.frame {
@@ -237,7 +298,9 @@ impl Core {
         let arm_ok = answer.ending == Ending::Done;
         let error = answer.ending.refusal().map(DomainFault::from);
         let outcome = answer.ending.outcome();
-        let (frame, observation_error) = self.post_frame(call, negotiated, method, answer.frame).await;
+        let (frame, observation_error) = self
+            .post_frame(call, negotiated, method, answer.frame, arm_ok)
+            .await;
         let mut outcome = DispatchOutcome {
             tool_call_id: call.tool_call_id.clone(),
             outcome,
@@ -256,7 +319,13 @@ impl Core {
             dry_run: false,
             replayed: false,
         };
-        let review = self.parts.judge.review(receipt, Reviewed::Dispatch { result: reviewed, arm_ok });
+        let review = self.parts.judge.review(
+            receipt,
+            Reviewed::Dispatch {
+                result: reviewed,
+                arm_ok,
+            },
+        );
         if self.is_withheld(review.disposition) {
             // What happened stays true; what was seen is kept back.
             outcome = DispatchOutcome {
@@ -280,16 +349,27 @@ impl Core {
         negotiated: &Negotiated,
         method: Method,
         frame: PostFrame,
+        is_done: bool,
     ) -> (Option<Frame>, Option<DomainFault>) {
         let wish = call.observe_after.as_ref();
         match frame {
+            // An executor that did the action owes the frame or the reason why there is none.
+            PostFrame::None if is_done && wish.is_some() => {
+                (None, Some(DomainFault::of(DomainCode::CaptureFailed)))
+            }
             PostFrame::None => (None, None),
             PostFrame::Failed(code) => (None, Some(DomainFault::of(code))),
             PostFrame::Taken(snapshot) => {
                 let delivery = wish.map_or(ImageDelivery::None, |wish| wish.image);
-                let file = snapshot.image.as_ref().map(|image| source(image, negotiated));
+                let file = snapshot
+                    .image
+                    .as_ref()
+                    .map(|image| source(image, negotiated));
                 let mut frame = self.register(*snapshot, delivery, negotiated);
-                match self.inline(&mut frame.picture, file, delivery, method).await {
+                match self
+                    .inline(&mut frame.picture, file, delivery, method)
+                    .await
+                {
                     Ok(()) => (Some(frame), None),
                     // The picture was not what the executor said, which ended it: its frames are dead.
                     Err(_) => (None, Some(DomainFault::of(DomainCode::CaptureFailed))),
@@ -304,10 +384,17 @@ impl Core {
             Released::Release => false,
             Released::Withhold => true,
             Released::Quarantine => {
-                self.quarantined = true;
+                self.quarantine();
                 true
             }
         }
+    }
+
+    /// Closes the session for further actions. The second quarantine of one executor ends that executor.
+    pub(super) fn quarantine(&mut self) {
+        self.quarantined = true;
+        self.parts.forward.distrust(self.generation);
+        tracing::error!(session_id = %self.id, generation = self.generation, "session quarantined");
     }
 
     fn settle_row(&mut self, call: &DispatchCall, settlement: Settlement) {
@@ -320,7 +407,9 @@ impl Core {
     fn screen_point(&self, call: &DispatchCall) -> Option<maka_cu_protocol::geometry::ScreenPoint> {
         let id = call.snapshot_id.as_ref()?;
         match &call.action {
-            DispatchAction::Element { anchor, .. } => self.mirror.center_of(id, anchor.token.as_ref()?.as_str()),
+            DispatchAction::Element { anchor, .. } => {
+                self.mirror.center_of(id, anchor.token.as_ref()?.as_str())
+            }
             DispatchAction::Point { anchor, .. } => self.mirror.screen_point(id, anchor.point?),
             DispatchAction::Key { .. } => None,
         }
@@ -378,7 +467,11 @@ impl Core {
 
     // ------------------------------------------------------------------------------------------------ launch
 
-    pub(crate) async fn launch(&mut self, context: Context<'_>, call: &LaunchCall) -> Result<LaunchOutcome, CallError> {
+    pub(crate) async fn launch(
+        &mut self,
+        context: Context<'_>,
+        call: &LaunchCall,
+    ) -> Result<LaunchOutcome, CallError> {
         let request = request_of_launch(&self.parts.secret, &self.id, call);
         match self.keys.look(&call.tool_call_id, request) {
             Known::Ended(Stored::Launch(outcome)) => return Ok(LaunchOutcome::clone(outcome)),
@@ -390,7 +483,11 @@ impl Core {
             return Err(CallError::SessionQuarantined);
         }
         let outcome = self.launch_new(context, call, request).await?;
-        self.keys.keep(&call.tool_call_id, request, Stored::Launch(Box::new(outcome.clone())));
+        self.keys.keep(
+            &call.tool_call_id,
+            request,
+            Stored::Launch(Box::new(outcome.clone())),
+        );
         Ok(outcome)
     }
 
@@ -398,8 +495,16 @@ impl Core {
     pub(crate) fn abandon_launch(&mut self, call: &LaunchCall) {
         let request = request_of_launch(&self.parts.secret, &self.id, call);
         if matches!(self.keys.look(&call.tool_call_id, request), Known::Free) {
-            let outcome = outcome::launch(String::new(), Outcome::Refused, DomainFault::of(DomainCode::Aborted));
-            self.keys.keep(&call.tool_call_id, request, Stored::Launch(Box::new(outcome)));
+            let outcome = outcome::launch(
+                String::new(),
+                Outcome::Refused,
+                DomainFault::of(DomainCode::Aborted),
+            );
+            self.keys.keep(
+                &call.tool_call_id,
+                request,
+                Stored::Launch(Box::new(outcome)),
+            );
         }
     }
 
@@ -411,8 +516,12 @@ impl Core {
     ) -> Result<LaunchOutcome, CallError> {
         self.ready(context).await?;
         let wait = call.wait_for_window_ms.unwrap_or(LAUNCH_WAIT);
-        let params =
-            LaunchParams { session: self.id.clone(), app: call.app.clone(), wait_for_window_ms: Some(wait) }.to_value();
+        let params = LaunchParams {
+            session: self.id.clone(),
+            app: call.app.clone(),
+            wait_for_window_ms: Some(wait),
+        }
+        .to_value();
         let ask = Ask {
             tool_call_id: call.tool_call_id.as_str(),
             action: Action::Launch(call.app.as_str().to_owned()),
@@ -422,18 +531,23 @@ impl Core {
         let permit = self.judge(context, &ask)?;
         let sending = self.sending(context, Duration::from_millis(wait.0));
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
-            core.parts.forward.forward(permit, now, sending.clone(), read_launch)
+            core.parts
+                .forward
+                .forward(permit, now, sending.clone(), read_launch)
         })?;
         self.meter.acted(context.turn, Instant::now());
         let decision_id = receipt.decision_id().as_str().to_owned();
         let outcome = match sent.await {
             Ok(answer) => Ok(self.launched(&receipt, answer.value)),
-            Err(error) if error.possibly_delivered() => {
-                Ok(outcome::launch_lost(decision_id, outcome::release_reason(&error)))
-            }
-            Err(error) if outcome::was_cancelled(&error) => {
-                Ok(outcome::launch(decision_id, Outcome::Refused, DomainFault::of(DomainCode::Aborted)))
-            }
+            Err(error) if error.possibly_delivered() => Ok(outcome::launch_lost(
+                decision_id,
+                outcome::release_reason(&error),
+            )),
+            Err(error) if outcome::was_cancelled(&error) => Ok(outcome::launch(
+                decision_id,
+                Outcome::Refused,
+                DomainFault::of(DomainCode::Aborted),
+            )),
             Err(error) => Err(self.lost(&error, Some(&decision_id))),
         };
         match &outcome {
@@ -466,9 +580,16 @@ impl Core {
             }
         };
         let ok = outcome.launched.is_some();
-        let review = self.parts.judge.review(receipt, Reviewed::Read { ok, fresh: None });
+        let review = self
+            .parts
+            .judge
+            .review(receipt, Reviewed::Read { ok, fresh: None });
         if self.is_withheld(review.disposition) {
-            outcome = LaunchOutcome { launched: None, withheld: true, ..outcome };
+            outcome = LaunchOutcome {
+                launched: None,
+                withheld: true,
+                ..outcome
+            };
         }
         outcome
     }
@@ -495,7 +616,12 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(call: &DispatchCall, negotiated: &Negotiated, allow_global_pointer: bool, pid: Option<u32>) -> Self {
+    fn of(
+        call: &DispatchCall,
+        negotiated: &Negotiated,
+        allow_global_pointer: bool,
+        pid: Option<u32>,
+    ) -> Self {
         Self {
             tool_call_id: call.tool_call_id.clone(),
             allow_global_pointer,

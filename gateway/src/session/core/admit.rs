@@ -5,7 +5,9 @@ use maka_cu_protocol::method::Method;
 use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::codes::Refusal;
 use maka_policy_host::digest::Digest;
-use maka_policy_host::facts::{Action, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState};
+use maka_policy_host::facts::{
+    Action, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState,
+};
 use maka_policy_host::fingerprint::Fingerprint;
 use maka_policy_host::permit::{Permit, Recheck};
 use serde_json::Value;
@@ -47,8 +49,10 @@ impl<'a> Ask<'a> {
 
     /// The canonical call: what is judged and what is sent.
     fn call(&self) -> Result<ExecutorCall, CallError> {
-        ExecutorCall::new(self.method.as_str(), self.params)
-            .map_err(|_| CallError::Malformed { field: "action", rule: "nested too deep" })
+        ExecutorCall::new(self.method.as_str(), self.params).map_err(|_| CallError::Malformed {
+            field: "action",
+            rule: "nested too deep",
+        })
     }
 }
 
@@ -65,10 +69,17 @@ impl Core {
     ///
     /// # Errors
     /// The refusal, which is counted.
-    pub(super) fn judge(&mut self, context: Context<'_>, ask: &Ask<'_>) -> Result<Permit<ExecutorCall>, CallError> {
+    pub(super) fn judge(
+        &mut self,
+        context: Context<'_>,
+        ask: &Ask<'_>,
+    ) -> Result<Permit<ExecutorCall>, CallError> {
         let facts = self.facts(context, ask);
         let call = ask.call()?;
-        self.parts.judge.admit_dispatch(&facts, call).map_err(|refusal| self.refuse(context, refusal))
+        self.parts
+            .judge
+            .admit_dispatch(&facts, call)
+            .map_err(|refusal| self.refuse(context, refusal))
     }
 
     /// Uses a permit, judging once more when the world changed between judging and sending.
@@ -80,7 +91,11 @@ impl Core {
         context: Context<'_>,
         ask: &Ask<'_>,
         permit: Permit<ExecutorCall>,
-        mut send: impl FnMut(&Core, Permit<ExecutorCall>, Recheck) -> Result<T, maka_policy_host::permit::Stale>,
+        mut send: impl FnMut(
+            &Core,
+            Permit<ExecutorCall>,
+            Recheck,
+        ) -> Result<T, maka_policy_host::permit::Stale>,
     ) -> Result<T, CallError> {
         let now = self.recheck(ask);
         if let Ok(sent) = send(self, permit, now) {
@@ -111,15 +126,24 @@ impl Core {
 
     fn facts(&mut self, context: Context<'_>, ask: &Ask<'_>) -> DispatchFacts {
         let forward = &self.parts.forward;
-        let authority =
-            policy::authority(self.generation, forward.allows_global_pointer(), self.parts.synthetic_input);
+        let authority = policy::authority(
+            self.generation,
+            forward.allows_global_pointer(),
+            self.parts.synthetic_input,
+        );
         let recorded = self.recorded(ask);
-        let (element, focus) = if ask.is_focus { (None, recorded.element) } else { (recorded.element, None) };
+        let (element, focus) = if ask.is_focus {
+            (None, recorded.element)
+        } else {
+            (recorded.element, None)
+        };
         DispatchFacts {
             tool_call_id: ask.tool_call_id.to_owned(),
             caller: policy::caller(context.caller, self.id.as_str(), context.turn),
             authority,
-            meter: self.meter.facts(context.turn, self.shared.calls_in_flight(), Instant::now()),
+            meter: self
+                .meter
+                .facts(context.turn, self.shared.calls_in_flight(), Instant::now()),
             approval: None,
             action: ask.action.clone(),
             claim: ask.claim.clone(),
@@ -135,17 +159,33 @@ impl Core {
     /// The recorded side of the quoted snapshot. An id of another session arrives with its owner, so that a policy can
     /// tell it from one that never was.
     fn recorded(&mut self, ask: &Ask<'_>) -> Recorded {
-        let nothing = |row| Recorded { row, version: 0, spent_by: None, element: None };
-        let Some(id) = ask.quoted else { return nothing(SnapshotRow::never_seen("")) };
+        let nothing = |row| Recorded {
+            row,
+            version: 0,
+            spent_by: None,
+            element: None,
+        };
+        let Some(id) = ask.quoted else {
+            return nothing(SnapshotRow::never_seen(""));
+        };
         if let Some(look) = self.mirror.look(id, Instant::now()) {
             let token = ask.claim.element_token.as_deref();
             let element = token.and_then(|token| self.mirror.element(id, token));
-            return Recorded { row: look.row, version: look.version, spent_by: look.spent_by, element };
+            return Recorded {
+                row: look.row,
+                version: look.version,
+                spent_by: look.spent_by,
+                element,
+            };
         }
         let never_seen = SnapshotRow::never_seen(id.as_str());
         match self.parts.owners.owner(id) {
             Some((owner, generation)) if owner != self.id => nothing(SnapshotRow {
-                state: if generation == self.generation { SnapshotState::Live } else { SnapshotState::OtherGeneration },
+                state: if generation == self.generation {
+                    SnapshotState::Live
+                } else {
+                    SnapshotState::OtherGeneration
+                },
                 owner_session: owner.as_str().to_owned(),
                 generation,
                 ..never_seen

@@ -7,7 +7,9 @@ use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::{Millis, WindowKey};
 use maka_cu_protocol::json::Violation;
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::params::{AppsListParams, ObserveParams, ObserveTarget, ScreenCaptureParams, WindowListParams};
+use maka_cu_protocol::params::{
+    AppsListParams, ObserveParams, ObserveTarget, ScreenCaptureParams, WindowListParams,
+};
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry, read_app_list, read_window_list};
 use maka_cu_protocol::results::{Answer, ObserveExpectation, read_observe, read_screen_capture};
 use maka_policy_host::facts::SnapshotRow;
@@ -36,12 +38,20 @@ impl Core {
         let permit = self.judge(context, &ask)?;
         let sending = self.sending(context, Duration::ZERO);
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
-            core.parts.forward.forward(permit, now, sending.clone(), reader.clone())
+            core.parts
+                .forward
+                .forward(permit, now, sending.clone(), reader.clone())
         })?;
         let decision_id = receipt.decision_id().as_str();
         match sent.await {
-            Ok(maka_cu_host::Answer { value: Answer::Done(done), .. }) => Ok((receipt, done)),
-            Ok(maka_cu_host::Answer { value: Answer::Refused(refusal), .. }) => Err(CallError::Refused {
+            Ok(maka_cu_host::Answer {
+                value: Answer::Done(done),
+                ..
+            }) => Ok((receipt, done)),
+            Ok(maka_cu_host::Answer {
+                value: Answer::Refused(refusal),
+                ..
+            }) => Err(CallError::Refused {
                 fault: DomainFault::from(&refusal),
                 decision_id: Some(decision_id.to_owned()),
             }),
@@ -50,7 +60,11 @@ impl Core {
     }
 
     /// The error of a call that was not answered. An executor that does not know the session gets to know it again.
-    pub(super) fn lost(&mut self, error: &maka_cu_host::CallError, decision_id: Option<&str>) -> CallError {
+    pub(super) fn lost(
+        &mut self,
+        error: &maka_cu_host::CallError,
+        decision_id: Option<&str>,
+    ) -> CallError {
         if matches!(error, maka_cu_host::CallError::Rpc(_)) {
             self.begun = None;
         }
@@ -58,12 +72,19 @@ impl Core {
     }
 
     /// Has the answer of a read reviewed.
-    fn release(&mut self, receipt: &Receipt, fresh: Option<SnapshotRow>) -> Result<String, CallError> {
-        let review = self.parts.judge.review(receipt, Reviewed::Read { ok: true, fresh });
+    fn release(
+        &mut self,
+        receipt: &Receipt,
+        fresh: Option<SnapshotRow>,
+    ) -> Result<String, CallError> {
+        let review = self
+            .parts
+            .judge
+            .review(receipt, Reviewed::Read { ok: true, fresh });
         match (review.disposition, review.refusal) {
             (Released::Release, _) => Ok(receipt.decision_id().as_str().to_owned()),
             (Released::Quarantine, Some(refusal)) => {
-                self.quarantined = true;
+                self.quarantine();
                 Err(CallError::Withheld(Box::new(refusal)))
             }
             (Released::Withhold, Some(refusal)) => Err(CallError::Withheld(Box::new(refusal))),
@@ -71,18 +92,37 @@ impl Core {
         }
     }
 
-    pub(crate) async fn apps(&mut self, context: Context<'_>) -> Result<Decided<Vec<AppEntry>>, CallError> {
+    pub(crate) async fn apps(
+        &mut self,
+        context: Context<'_>,
+    ) -> Result<Decided<Vec<AppEntry>>, CallError> {
         self.ready(context).await?;
         let params = AppsListParams.to_value();
-        let (receipt, list) = self.read(context, Method::AppsList, params, read_app_list).await?;
-        Ok(Decided { decision_id: self.release(&receipt, None)?, value: list.apps })
+        let (receipt, list) = self
+            .read(context, Method::AppsList, params, read_app_list)
+            .await?;
+        Ok(Decided {
+            decision_id: self.release(&receipt, None)?,
+            value: list.apps,
+        })
     }
 
-    pub(crate) async fn windows(&mut self, context: Context<'_>) -> Result<Decided<Vec<WindowEntry>>, CallError> {
+    pub(crate) async fn windows(
+        &mut self,
+        context: Context<'_>,
+    ) -> Result<Decided<Vec<WindowEntry>>, CallError> {
         self.ready(context).await?;
-        let params = WindowListParams { session: self.id.clone() }.to_value();
-        let (receipt, list) = self.read(context, Method::WindowList, params, read_window_list).await?;
-        Ok(Decided { decision_id: self.release(&receipt, None)?, value: list.windows })
+        let params = WindowListParams {
+            session: self.id.clone(),
+        }
+        .to_value();
+        let (receipt, list) = self
+            .read(context, Method::WindowList, params, read_window_list)
+            .await?;
+        Ok(Decided {
+            decision_id: self.release(&receipt, None)?,
+            value: list.windows,
+        })
     }
 
     pub(crate) async fn snapshot(
@@ -114,24 +154,46 @@ impl Core {
         let image_dir = negotiated.image_dir.clone();
         let reader = move |result: &Value| {
             // A missing picture is told to the caller (field report C10) rather than held against the executor.
-            read_observe(result, &ObserveExpectation { image_dir: &image_dir, image: false, window })
+            read_observe(
+                result,
+                &ObserveExpectation {
+                    image_dir: &image_dir,
+                    image: false,
+                    window,
+                },
+            )
         };
-        let (receipt, snapshot) = self.read(context, Method::Observe, params.to_value(), reader).await?;
-        let image = snapshot.image.as_ref().map(|image| source(image, &negotiated));
+        let (receipt, snapshot) = self
+            .read(context, Method::Observe, params.to_value(), reader)
+            .await?;
+        let image = snapshot
+            .image
+            .as_ref()
+            .map(|image| source(image, &negotiated));
         let fresh = policy::fresh_row(&snapshot, self.id.as_str(), negotiated.generation);
         let mut frame = self.register(snapshot, call.image, &negotiated);
-        self.inline(&mut frame.picture, image, call.image, Method::Observe).await?;
-        Ok(Decided { decision_id: self.release(&receipt, Some(fresh))?, value: frame })
+        self.inline(&mut frame.picture, image, call.image, Method::Observe)
+            .await?;
+        Ok(Decided {
+            decision_id: self.release(&receipt, Some(fresh))?,
+            value: frame,
+        })
     }
 
     /// The frontmost ordinary window on the screen. The list that tells is judged like any other.
     async fn frontmost(&mut self, context: Context<'_>) -> Result<WindowKey, CallError> {
         let listed = self.windows(context).await?;
-        let ordinary = listed.value.iter().filter(|window| window.on_screen && window.layer == 0);
-        ordinary.max_by_key(|window| window.z_index).map(WindowEntry::window).ok_or(CallError::Refused {
-            fault: DomainFault::of(DomainCode::WindowGone),
-            decision_id: Some(listed.decision_id),
-        })
+        let ordinary = listed
+            .value
+            .iter()
+            .filter(|window| window.on_screen && window.layer == 0);
+        ordinary
+            .max_by_key(|window| window.z_index)
+            .map(WindowEntry::window)
+            .ok_or(CallError::Refused {
+                fault: DomainFault::of(DomainCode::WindowGone),
+                decision_id: Some(listed.decision_id),
+            })
     }
 
     pub(crate) async fn capture(
@@ -140,19 +202,38 @@ impl Core {
         call: &CaptureCall,
     ) -> Result<Decided<ScreenPicture>, CallError> {
         let negotiated = self.ready(context).await?;
-        let params = ScreenCaptureParams { session: self.id.clone(), display_id: call.display_id.clone() };
+        let params = ScreenCaptureParams {
+            session: self.id.clone(),
+            display_id: call.display_id.clone(),
+        };
         let (image_dir, asked) = (negotiated.image_dir.clone(), call.display_id.clone());
         let reader = move |result: &Value| read_screen_capture(result, &image_dir, asked.as_ref());
-        let (receipt, captured) = self.read(context, Method::ScreenCapture, params.to_value(), reader).await?;
+        let (receipt, captured) = self
+            .read(context, Method::ScreenCapture, params.to_value(), reader)
+            .await?;
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         let file = source(&captured.image, &negotiated);
-        let info = self.images().add(&captured.image, file.clone(), None, Instant::now() + ttl);
+        let info = self
+            .images()
+            .add(&captured.image, file.clone(), None, Instant::now() + ttl);
         let absence: Option<ImageAbsence> = None;
-        let mut picture = Picture { info: Some(info), data: None, absence };
-        self.inline(&mut picture, Some(file), call.image, Method::ScreenCapture).await?;
+        let mut picture = Picture {
+            info: Some(info),
+            data: None,
+            absence,
+        };
+        self.inline(&mut picture, Some(file), call.image, Method::ScreenCapture)
+            .await?;
         let Millis(captured_unix_ms) = captured.captured_at;
-        let value = ScreenPicture { picture, display_id: captured.display_id, captured_unix_ms };
-        Ok(Decided { decision_id: self.release(&receipt, None)?, value })
+        let value = ScreenPicture {
+            picture,
+            display_id: captured.display_id,
+            captured_unix_ms,
+        };
+        Ok(Decided {
+            decision_id: self.release(&receipt, None)?,
+            value,
+        })
     }
 }
 
@@ -162,10 +243,20 @@ fn within_limits(params: &ObserveParams, negotiated: &Negotiated) -> Result<(), 
     let rows = [
         ("max_elements", params.max_elements, limits.max_elements),
         ("max_depth", params.max_depth, limits.max_depth),
-        ("max_text_chars", params.max_text_chars, limits.max_text_chars),
+        (
+            "max_text_chars",
+            params.max_text_chars,
+            limits.max_text_chars,
+        ),
     ];
-    match rows.into_iter().find(|(_, bound, limit)| bound.is_some_and(|bound| u64::from(bound.get()) > *limit)) {
-        Some((field, ..)) => Err(CallError::Malformed { field, rule: "above the executor's limit, see GetStatus" }),
+    match rows
+        .into_iter()
+        .find(|(_, bound, limit)| bound.is_some_and(|bound| u64::from(bound.get()) > *limit))
+    {
+        Some((field, ..)) => Err(CallError::Malformed {
+            field,
+            rule: "above the executor's limit, see GetStatus",
+        }),
         None => Ok(()),
     }
 }
