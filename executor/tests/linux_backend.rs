@@ -126,7 +126,7 @@ fn tree_of(desktop: &LinuxDesktop, key: WindowKey) -> RawTree {
         .unwrap()
 }
 
-fn node<'t>(tree: &'t RawTree, what: impl Fn(&RawNode) -> bool) -> &'t RawNode {
+fn node(tree: &RawTree, what: impl Fn(&RawNode) -> bool) -> &RawNode {
     tree.nodes.iter().find(|node| what(node)).unwrap()
 }
 
@@ -197,7 +197,7 @@ fn a_real_dialog_is_launched_filled_in_and_confirmed() {
         let front = desktop.frontmost_pid(&soon()).unwrap();
         assert!(front == Some(active) || front == Some(app.pid), "{front:?}");
         let listed = desktop.applications(&soon()).unwrap();
-        assert!(listed.iter().any(|one| *one == app), "{listed:?}");
+        assert!(listed.contains(&app), "{listed:?}");
 
         let tree = tree_of(&desktop, window.key);
         assert!(!tree.truncated_elements && !tree.truncated_depth);

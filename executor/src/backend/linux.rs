@@ -2,8 +2,8 @@
 //!
 //! Two channels to the desktop: the X connection (windows, pixels), owned by a thread, and the accessibility bus (trees,
 //! actions), driven by a small runtime of its own. This file joins them behind [`Backend`]; every call into either has a
-//! deadline. What the toolkits are known to do wrong is written where it is dealt with: [`bus`] (a call that crashes
-//! Qt), [`vocabulary`] (translated names), [`frame`] (coordinates), [`capture`] (blank first pictures).
+//! deadline. What the toolkits are known to do wrong is written where it is dealt with: `bus` (a call that crashes
+//! Qt), `vocabulary` (translated names), `frame` (coordinates), `capture` (blank first pictures).
 //!
 //! On X11 a program needs no permission to read or operate others; what can be missing is the service itself.
 
