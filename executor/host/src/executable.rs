@@ -10,7 +10,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use nix::libc;
-use nix::sys::statvfs::{FsFlags, fstatvfs};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::StartFailure;
@@ -65,11 +64,18 @@ pub(crate) fn prepare(
     })
 }
 
-/// Whether exec may have failed because programs do not run from there.
+/// Whether programs do not run from there.
+#[cfg(target_os = "linux")]
 pub(crate) fn is_noexec(path: &Path) -> bool {
-    File::open(path)
-        .and_then(|file| Ok(fstatvfs(&file)?))
-        .is_ok_and(|filesystem| filesystem.flags().contains(FsFlags::ST_NOEXEC))
+    use nix::sys::statvfs::{FsFlags, statvfs};
+
+    statvfs(path).is_ok_and(|filesystem| filesystem.flags().contains(FsFlags::ST_NOEXEC))
+}
+
+/// Other systems do not tell; a refused exec is then a failure to spawn.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_noexec(_path: &Path) -> bool {
+    false
 }
 
 /// Opens the file the path leads to, without waiting for pipes or devices that pose as one.
