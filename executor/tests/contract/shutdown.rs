@@ -1,0 +1,120 @@
+//! How the service ends (spec §1.7, §12.5 row 58).
+
+use serde_json::json;
+
+use crate::desk::{self, SESSION};
+
+const SLOW: &str = "org.contract.Slow";
+
+#[test]
+fn the_end_of_input_ends_sessions_and_the_process() {
+    let mut client = desk::start();
+    let mut params = desk::app_params("org.contract.Form");
+    params["includeImage"] = json!(true);
+    client.ok("observe", params);
+    assert_eq!(client.image_files(), 1);
+    client.hang_up();
+    assert_eq!(client.exit_status().code(), Some(0));
+    assert_eq!(client.image_files(), 0);
+}
+
+#[test]
+fn a_half_line_at_the_end_of_input_is_no_request() {
+    let mut client = desk::start();
+    client.write_raw(br#"{"jsonrpc":"2.0","id":77,"method":"apps.list","params":{}}"#);
+    client.hang_up();
+    assert_eq!(client.exit_status().code(), Some(0));
+    assert!(!client.has_answer(77));
+}
+
+#[test]
+fn sigterm_finishes_what_runs_and_aborts_what_waits() {
+    let mut client = desk::start_with(&["--limit", "shutdownGraceMs=30000"]);
+    let snapshot = desk::observe(&mut client, SLOW);
+    let running = client.send(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Slow button"),
+    );
+    let waiting = client.send(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Slow button"),
+    );
+    // The control lane answers after both were read, so the signal finds one running and one waiting.
+    client.ok("apps.list", json!({}));
+    client.terminate();
+    let aborted = client.wait(waiting)["result"].clone();
+    assert_eq!(
+        desk::declared(&aborted),
+        ["refused", "none", "unverifiable", "none", "aborted"]
+    );
+    let late = client.send("apps.list", json!({}));
+    assert_eq!(client.wait(late)["error"]["code"], -32003);
+    assert_eq!(client.wait(running)["result"]["outcome"], "ok");
+    assert_eq!(client.exit_status().code(), Some(0));
+    assert_eq!(client.image_files(), 0);
+}
+
+#[test]
+fn what_outlives_the_grace_is_answered_with_what_is_known() {
+    let mut client = desk::start_with(&["--limit", "shutdownGraceMs=1"]);
+    let snapshot = desk::observe(&mut client, SLOW);
+    let read = client.send("observe", desk::app_params(SLOW));
+    let act = client.send(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Slow button"),
+    );
+    client.ok("apps.list", json!({}));
+    client.terminate();
+    assert_eq!(client.exit_status().code(), Some(0));
+    assert_eq!(client.wait(read)["result"]["error"]["code"], "aborted");
+    let act = client.wait(act)["result"].clone();
+    assert!(
+        ["aborted", "outcome_unknown"].contains(&desk::declared(&act)[4]),
+        "{act}"
+    );
+}
+
+#[test]
+fn a_host_process_that_is_gone_ends_the_service() {
+    let mut host = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let mut client = crate::client::Client::spawn(&["host", "--back-end", "virtual"]);
+    let mut params = client.hello_params();
+    params["hostPid"] = json!(host.id());
+    client.ok("host.hello", params);
+    desk::begin(&mut client, SESSION);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    assert_eq!(client.exit_status().code(), Some(0));
+}
+
+#[test]
+fn an_endless_line_ends_the_service_after_one_answer() {
+    let mut client = desk::start();
+    client.flood(5 * 1024 * 1024);
+    assert_eq!(client.exit_status().code(), Some(0));
+    assert_eq!(client.unaddressed.len(), 1);
+    assert_eq!(client.unaddressed[0]["error"]["code"], -32700);
+}
+
+#[test]
+fn a_burst_of_requests_is_answered_one_by_one() {
+    let mut client = desk::start();
+    let ids: Vec<i64> = (0..2000)
+        .map(|_| client.send("apps.list", json!({})))
+        .collect();
+    let mut refused = 0;
+    for id in ids {
+        let result = client.wait(id)["result"].clone();
+        if result["ok"] == false {
+            assert_eq!(
+                result["error"]["code"], "timeout",
+                "the only refusal of an overloaded executor"
+            );
+            refused += 1;
+        }
+    }
+    assert!(refused < 2000);
+}

@@ -1,0 +1,155 @@
+//! The life of a snapshot (spec §5.1, §12.5 row 50).
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::desk::{self, SESSION};
+
+const FORM: &str = "org.contract.Form";
+
+/// The code that a click on the named element of this snapshot is refused with.
+fn code(client: &mut Client, snapshot: &serde_json::Value, name: &str) -> String {
+    let result = client.call("dispatch.element", desk::click_params(snapshot, name));
+    desk::declared(&result)[4].to_owned()
+}
+
+#[test]
+fn a_frame_that_was_acted_on_is_spent_and_its_successor_lives() {
+    let mut client = desk::start();
+    let first = desk::observe(&mut client, FORM);
+    let result = client.ok("dispatch.element", desk::click_params(&first, "Set status"));
+    let second = &result["snapshot"];
+    assert_ne!(second["snapshotId"], first["snapshotId"]);
+    assert_eq!(code(&mut client, &first, "Set status"), "snapshot_spent");
+    client.ok("dispatch.element", desk::click_params(second, "Set status"));
+}
+
+#[test]
+fn a_newer_frame_supersedes_only_its_own_window_and_session() {
+    let mut client = desk::start();
+    desk::begin(&mut client, "s-2");
+    let form = desk::observe(&mut client, FORM);
+    let cover = desk::observe(&mut client, "org.contract.Cover");
+    let other_session = desk::observe_in(&mut client, "s-2", FORM);
+    let newer = desk::observe(&mut client, FORM);
+    assert_eq!(
+        code(&mut client, &form, "Set status"),
+        "snapshot_superseded"
+    );
+    client.ok("dispatch.element", desk::click_params(&newer, "Set status"));
+    client.ok("dispatch.element", desk::click_params(&cover, "Own button"));
+    assert_eq!(
+        code(&mut client, &other_session, "Set status"),
+        "snapshot_unknown",
+        "an id of another session"
+    );
+}
+
+#[test]
+fn the_oldest_frame_beyond_the_limit_is_evicted() {
+    let mut client = desk::start_with(&["--limit", "snapshotsPerSession=2"]);
+    let form = desk::observe(&mut client, FORM);
+    desk::observe(&mut client, "org.contract.Cover");
+    desk::observe(&mut client, "org.contract.Menus");
+    assert_eq!(code(&mut client, &form, "Set status"), "snapshot_evicted");
+}
+
+#[test]
+fn a_frame_expires_by_time_and_its_file_goes_without_a_request() {
+    let mut client = desk::start_with(&["--limit", "snapshotTtlMs=200"]);
+    let mut params = desk::app_params(FORM);
+    params["includeImage"] = json!(true);
+    let snapshot = client.ok("observe", params)["snapshot"].clone();
+    client.ok("screen.capture", json!({ "session": SESSION }));
+    client.wait_until("both pictures are deleted", |client| {
+        client.image_files() == 0
+    });
+    assert_eq!(
+        code(&mut client, &snapshot, "Set status"),
+        "snapshot_expired"
+    );
+}
+
+#[test]
+fn refusals_and_failures_do_not_use_a_frame_up() {
+    let mut client = desk::start();
+    let snapshot = desk::observe(&mut client, FORM);
+    assert_eq!(code(&mut client, &snapshot, "Disabled"), "element_disabled");
+    assert_eq!(
+        code(&mut client, &snapshot, "Ready"),
+        "element_not_actionable"
+    );
+    let failed = client.call("dispatch.element", desk::click_params(&snapshot, "Decline"));
+    assert_eq!(desk::declared(&failed)[..2], ["failed", "ax_action"]);
+    client.ok(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Set status"),
+    );
+}
+
+#[test]
+fn an_unknown_outcome_uses_the_frame_up() {
+    let mut client = desk::start();
+    let snapshot = desk::observe(&mut client, FORM);
+    let unknown = client.call(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Say nothing"),
+    );
+    assert_eq!(
+        desk::declared(&unknown),
+        [
+            "unknown",
+            "ax_action",
+            "unverifiable",
+            "none",
+            "outcome_unknown"
+        ]
+    );
+    assert!(unknown.get("snapshot").is_none());
+    assert_eq!(code(&mut client, &snapshot, "Set status"), "snapshot_spent");
+}
+
+#[test]
+fn ids_of_another_process_or_no_process_are_unknown() {
+    let mut first = desk::start();
+    let mut second = desk::start();
+    let foreign = desk::observe(&mut first, FORM);
+    let own = desk::observe(&mut second, FORM);
+    assert_ne!(
+        foreign["snapshotId"], own["snapshotId"],
+        "ids never collide across generations"
+    );
+    assert_eq!(
+        code(&mut second, &foreign, "Set status"),
+        "snapshot_unknown"
+    );
+    let id = own["snapshotId"].as_str().unwrap();
+    let misspelled = [
+        format!("{id} "),
+        format!("{id}0"),
+        id.replace("_0", "_+0"),
+        id.to_uppercase(),
+        "_".to_owned(),
+    ];
+    for wrong in misspelled {
+        let mut params = desk::click_params(&own, "Set status");
+        params["snapshotId"] = json!(wrong);
+        let result = second.call("dispatch.element", params);
+        assert_eq!(desk::declared(&result)[4], "snapshot_unknown", "{wrong}");
+    }
+    second.ok("dispatch.element", desk::click_params(&own, "Set status"));
+}
+
+#[test]
+fn lists_and_captures_leave_frames_alone() {
+    let mut client = desk::start();
+    let snapshot = desk::observe(&mut client, FORM);
+    client.ok("window.list", json!({ "session": SESSION }));
+    client.ok("apps.list", json!({}));
+    client.ok("screen.capture", json!({ "session": SESSION }));
+    client.ok("permissions.check", json!({}));
+    client.ok(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Set status"),
+    );
+}
