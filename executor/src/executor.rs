@@ -177,8 +177,11 @@ impl Executor {
         let reply = match call {
             Call::SessionBegin(params) => lists::session_begin(self, params, ticket).into(),
             Call::SessionEnd(params) => lists::session_end(self, params, ticket).into(),
-            Call::WindowList(params) => lists::window_list(self, params, ticket).into(),
-            Call::AppsList => lists::apps_list(self, ticket).into(),
+            Call::WindowList(params) => Reply::from(lists::window_list(self, params, ticket))
+                .within(self.limits.max_response_bytes),
+            Call::AppsList => {
+                Reply::from(lists::apps_list(self, ticket)).within(self.limits.max_response_bytes)
+            }
             Call::PermissionsCheck(params) => lists::permissions_check(self, params, ticket).into(),
             Call::Launch(params) => launch::launch(self, params, ticket).into(),
             Call::Observe(params) => observe::observe(self, params, ticket).into(),

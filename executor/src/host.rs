@@ -3,9 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::backend::open;
 use crate::command_line::HostOptions;
@@ -21,55 +25,52 @@ const BLOCKING_THREADS: usize = 64;
 #[must_use]
 pub fn run(options: &HostOptions) -> Exit {
     log_to_stderr(options.log.into());
+    serve(options).unwrap_or_else(|error| {
+        say(&error);
+        Exit::System
+    })
+}
+
+fn serve(options: &HostOptions) -> io::Result<Exit> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()?;
+    // Before anything that takes time, so that a SIGTERM right after the start ends the service as any other does.
+    let signals = {
+        let _context = runtime.enter();
+        Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        }
+    };
+    // Outside of the runtime: a back end may drive one of its own.
     let backend = match open::open(&options.desktop) {
         Ok(backend) => backend,
         Err(refusal) => {
             say(&refusal);
-            return Exit::NoDesktop;
+            return Ok(Exit::NoDesktop);
         }
     };
     tracing::info!(back_end = %backend.kind(), version = env!("CARGO_PKG_VERSION"), "desktop taken");
     let limits = limits::with_overrides(&options.limits);
-    match Executor::new(backend, limits)
-        .map_err(io::Error::other)
-        .and_then(|executor| {
-            let runtime = Builder::new_current_thread()
-                .enable_all()
-                .max_blocking_threads(BLOCKING_THREADS)
-                .build()?;
-            serve(&runtime, Arc::new(executor)).inspect(|_| {
-                // A back end call that outlived the grace must not keep the process alive.
-                runtime.shutdown_background();
-            })
-        }) {
-        Ok(exit) => exit,
-        Err(error) => {
-            tracing::error!(%error, "the service could not be set up");
-            Exit::System
-        }
-    }
+    let executor = Executor::new(backend, limits).map_err(io::Error::other)?;
+    let input = pipes::spawn_reader(io::stdin())?;
+    let output = pipes::spawn_writer(io::stdout(), ANSWERS_QUEUED)?;
+    let exit = runtime.block_on(server::serve(Arc::new(executor), input, output, signals));
+    // A back end call that outlived the grace must not keep the process alive.
+    runtime.shutdown_background();
+    Ok(exit)
 }
 
-fn serve(runtime: &Runtime, executor: Arc<Executor>) -> io::Result<Exit> {
-    runtime.block_on(async {
-        // Before the first byte is read, so that a SIGTERM right after the start is handled as well.
-        let signals = Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        };
-        let input = pipes::spawn_reader(io::stdin())?;
-        let output = pipes::spawn_writer(io::stdout(), ANSWERS_QUEUED)?;
-        Ok(server::serve(executor, input, output, signals).await)
-    })
-}
-
+/// Logs this crate's events only: a library's own events may quote what goes through it, and that is application text.
 fn log_to_stderr(level: LevelFilter) {
-    let subscriber = tracing_subscriber::fmt()
+    let events = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)
-        .with_max_level(level);
+        .with_filter(Targets::new().with_target("maka_cu", level));
     // Fails only when somebody else in this process was faster; then logging works as well.
-    drop(subscriber.try_init());
+    drop(tracing_subscriber::registry().with(events).try_init());
 }
 
 /// The one line that a person reads when the service does not start; also with logging off.

@@ -55,7 +55,10 @@ pub fn launch(
         Goal::Process
     };
     let (app, windows) = wait(executor, &launch, goal, &patience)?;
-    let frontmost_after = backend.frontmost_pid(&list())?;
+    // It was started, so a desktop that cannot be read now is no refusal: the caller has to look for itself.
+    let frontmost_after = backend
+        .frontmost_pid(&list())
+        .map_err(|_| DomainCode::Timeout)?;
     let reason = match goal {
         Goal::Process => WaitedReason::NotRequested,
         Goal::Window if windows.is_empty() => WaitedReason::Timeout,
@@ -100,10 +103,11 @@ fn wait(
     let mut seen: Option<RunningApp> = None;
     loop {
         // The look itself may take as long as a list does, also when the patience ends meanwhile.
-        match executor
+        let progress = executor
             .backend()
-            .launch_progress(launch, &Deadline::within(LIST_BUDGET))?
-        {
+            .launch_progress(launch, &Deadline::within(LIST_BUDGET))
+            .map_err(|_| DomainCode::Timeout)?;
+        match progress {
             LaunchProgress::Running { app, windows }
                 if goal == Goal::Process || !windows.is_empty() =>
             {

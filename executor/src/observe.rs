@@ -22,7 +22,7 @@ use crate::backend::tree::{NodeRef, WalkBudget, WalkScope};
 use crate::deadline::Deadline;
 use crate::dispatch::occlusion;
 use crate::executor::{Executor, Fault, LIST_BUDGET, bounded, now_ms};
-use crate::reply::encoded_len;
+use crate::reply::{ENVELOPE_BYTES, encoded_len};
 use crate::server::ticket::Ticket;
 use crate::session::SessionHandle;
 use crate::snapshot::Snapshot;
@@ -34,9 +34,6 @@ pub mod tree;
 /// How long an accessibility window that must match a listed one may take to show up.
 const MATCH_PATIENCE: Duration = Duration::from_millis(250);
 const MATCH_POLL: Duration = Duration::from_millis(25);
-
-/// Room for the envelope around an observed snapshot.
-const OBSERVE_ENVELOPE_BYTES: u64 = 128;
 
 /// How many times a message that is too large is built again with half the elements.
 const HALVINGS: usize = 3;
@@ -86,7 +83,7 @@ impl Look {
             max_depth: limits.max_depth,
             max_text_chars: limits.max_text_chars,
             menu,
-            envelope_bytes: OBSERVE_ENVELOPE_BYTES,
+            envelope_bytes: ENVELOPE_BYTES,
         }
     }
 }
@@ -216,7 +213,7 @@ fn fit(
             return Err(Refusal::too_large(bytes, limit).into());
         }
         halvings += 1;
-        // Half of what was allowed, not of what was there: a small tree with huge texts is cut as well.
+        // Half of what is there: a bound above it would build the same message again.
         keep = (keep / 2).max(1);
     }
 }

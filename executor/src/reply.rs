@@ -11,6 +11,9 @@ use maka_cu_protocol::rpc::{RequestId, RpcError, error_response, result_response
 use maka_cu_protocol::sets::{Path, Tier};
 use serde_json::Value;
 
+/// Room for the JSON-RPC envelope around a result.
+pub const ENVELOPE_BYTES: u64 = 128;
+
 /// What a request led to.
 #[derive(Debug)]
 pub enum Reply {
@@ -37,6 +40,21 @@ impl Reply {
     #[must_use]
     pub fn dispatched(answer: &DispatchAnswer) -> Self {
         Self::Result(answer.write())
+    }
+
+    /// The same reply, or `response_too_large` when its encoding would be longer than `limit` bytes. For answers that
+    /// cannot be cut and that report nothing that was done.
+    #[must_use]
+    pub fn within(self, limit: u64) -> Self {
+        let bytes = match &self {
+            Self::Result(result) => encoded_len(result).saturating_add(ENVELOPE_BYTES),
+            Self::Error(_) => 0,
+        };
+        if bytes <= limit {
+            self
+        } else {
+            Self::refused(Refusal::too_large(bytes, limit))
+        }
     }
 
     /// Whether it is the `ok:true` arm.

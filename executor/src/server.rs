@@ -130,6 +130,7 @@ impl Server {
         let mut host_poll = interval(HOST_POLL);
         let mut sweep = interval(self.executor.sweep_interval());
         // Every branch is cancel-safe: channel receives, joins, ticks and permits lose nothing when dropped.
+        let mut output_ended = false;
         let exit = loop {
             self.read_waiting_lines();
             match self.phase {
@@ -167,6 +168,7 @@ impl Server {
                 }
                 _ = &mut written => {
                     tracing::warn!("the host reads no answers any more");
+                    output_ended = true;
                     break Exit::Done;
                 }
             }
@@ -174,7 +176,7 @@ impl Server {
         // Closing the queue lets the writer drain it and end.
         let (closed, _) = mpsc::channel(1);
         self.answers = closed;
-        if !matches!(time::timeout(FLUSH_GRACE, &mut written).await, Ok(_)) {
+        if !output_ended && time::timeout(FLUSH_GRACE, written).await.is_err() {
             tracing::warn!("the last answers could not be written in time");
         }
         exit
