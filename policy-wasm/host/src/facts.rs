@@ -1,0 +1,48 @@
+//! The facts of a decision.
+//!
+//! The types are the floor's own ([`maka_floor::facts`]), so that what the host judges natively in a test and what a
+//! component sees are built from one value. Session and mirror supply [`DispatchFacts`]; the judge adds what only it
+//! knows: decision id, time, generation, method and fingerprint.
+
+pub use maka_floor::facts::{
+    Action, Authority, Caller, Claim, Dispatch, DispatchResult, Effect, ElementArgs, ElementRow,
+    Grant, Head, KeyArgs, Meter, Outcome, Path, PointArgs, Rect, Review, SnapshotRow,
+    SnapshotState, Subject, Target, TextArgs, Tier, TierPaths,
+};
+
+use crate::digest::Digest;
+use crate::fingerprint::Fingerprint;
+
+/// The recorded and the claimed side of one executor call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DispatchFacts {
+    /// The caller's idempotency key.
+    pub tool_call_id: String,
+    /// Who asks: from the authenticated connection.
+    pub caller: Caller,
+    /// What the handshake allowed.
+    pub authority: Authority,
+    /// Counters of the session.
+    pub meter: Meter,
+    /// A person's approval, on resume.
+    pub approval: Option<Grant>,
+    /// What is to be done.
+    pub action: Action,
+    /// What the request says.
+    pub claim: Claim,
+    /// What the mirror remembers about the quoted snapshot.
+    pub snapshot: SnapshotRow,
+    /// The element behind the quoted token.
+    pub element: Option<ElementRow>,
+    /// The element behind the quoted focus token.
+    pub focus: Option<ElementRow>,
+    /// The fingerprint of the action that spent the snapshot. The contract has no field for it, so the host judges this
+    /// one fact itself: a `snapshot_spent` of the floor becomes `duplicate_action` when it equals the fingerprint of
+    /// the call. Both are refusals; only the advice differs.
+    pub spent_fingerprint: Option<Fingerprint>,
+    /// The version of the mirror row these facts were read from; zero when there is none.
+    pub row_version: u64,
+    /// A digest of the whole request, kept in the log so that a repeated key can be told from a reused one after a
+    /// restart.
+    pub request: Option<Digest>,
+}

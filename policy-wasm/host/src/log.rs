@@ -1,0 +1,404 @@
+//! The decision log: one line of JSON per decision, written before anything is forwarded.
+//!
+//! A record counts as appended when one `write` took the whole line, so it survives the death of the process. A line
+//! that was written in part is cut off again and its decision is refused. Every record carries the SHA-256 of the line
+//! before it, so that an edited or missing line is found; what only an outside witness can find, a cut tail, is found
+//! with the position that [`DecisionLog::position`] gives out.
+//!
+//! What survives a power failure depends on [`Fsync`]: with `Batch`, up to 50 ms of decisions can be missing afterwards.
+//! A failed `fsync` is never repeated, because the kernel may have dropped the pages and a second call would succeed
+//! without them: the log then refuses until [`DecisionLog::replace`] has begun a new file.
+//!
+//! The log never holds what was typed or seen: ids, methods, codes, digests, counts and times only.
+
+mod lines;
+mod record;
+mod scan;
+mod sync;
+mod verify;
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{
+    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use record::{ControlKind, LoggedOutcome, OutcomeRecord};
+pub(crate) use record::{Decision, DecisionRecord, FactsRow, ModuleRow, PolicyRow, now_unix_ms};
+pub use scan::{LoggedCall, LoggedResult, Scan, scan};
+pub use verify::{VerifyError, verify};
+
+use crate::digest::Digest;
+use record::Chain;
+use sync::Syncer;
+
+/// The longest record, with its line feed.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+
+/// Why a log cannot be opened or read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The system says no.
+    #[error("the decision log cannot be {doing}")]
+    Io {
+        /// What was tried: opened, read, locked, written.
+        doing: &'static str,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is no regular file of this user.
+    #[error("the decision log has to be a regular file of this user")]
+    NotOurs,
+    /// Another gateway writes to it.
+    #[error("the decision log is in use by another process")]
+    InUse,
+    /// Its last record cannot be read, so the chain cannot be continued.
+    #[error(
+        "the last record of the decision log cannot be read; move the file away to begin a new one"
+    )]
+    Corrupt,
+}
+
+impl LogError {
+    fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Io { doing, source }
+    }
+}
+
+/// The record was not appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the decision log takes no record")]
+pub struct AuditUnavailable;
+
+/// When records are forced to the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Fsync {
+    /// Every 50 ms while there is something new.
+    #[default]
+    Batch,
+    /// Before each decision counts.
+    Each,
+    /// When the system likes to.
+    Never,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// When records are forced to the disk.
+    pub fsync: Fsync,
+}
+
+/// What was found when the log was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// Records that were there.
+    pub records: u64,
+    /// Bytes of a record that was never finished; they were cut off.
+    pub torn_bytes: u64,
+}
+
+/// Where the log stands: what a witness keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogPosition {
+    /// Number of the last record, counted from 1; zero for an empty log.
+    pub count: u64,
+    /// The digest of its line; absent for an empty log.
+    pub head: Option<Digest>,
+}
+
+/// An open log. Shared by reference; appending takes a short lock.
+#[derive(Debug)]
+pub struct DecisionLog {
+    state: Mutex<State>,
+    fsync: Fsync,
+    syncer: Syncer,
+    unlogged: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    position: LogPosition,
+    broken: bool,
+}
+
+impl DecisionLog {
+    /// Opens a log to continue it, or begins one. The file is created with mode 0600 and stays locked.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened, is no regular file of this user, is in use, or ends in something that is no record.
+    pub fn open(path: &Path, options: LogOptions) -> Result<(Self, Opened), LogError> {
+        let (state, opened) = State::open(path)?;
+        let syncer = Syncer::start(options.fsync).map_err(LogError::io("synced"))?;
+        syncer.watch(&state.file).map_err(LogError::io("opened"))?;
+        let log = Self {
+            state: Mutex::new(state),
+            fsync: options.fsync,
+            syncer,
+            unlogged: AtomicU64::new(0),
+        };
+        if opened.torn_bytes > 0 {
+            tracing::warn!(
+                bytes = opened.torn_bytes,
+                "the decision log ended in an unfinished record, which was cut off"
+            );
+            log.control(ControlKind::TailCut, None);
+        }
+        Ok((log, opened))
+    }
+
+    /// Where the log stands.
+    #[must_use]
+    pub fn position(&self) -> LogPosition {
+        self.lock().position
+    }
+
+    /// Control records and outcomes that could not be written.
+    #[must_use]
+    pub fn unlogged(&self) -> u64 {
+        self.unlogged.load(Ordering::Relaxed)
+    }
+
+    /// Whether the next decision can be recorded, as far as is known now.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        !self.lock().broken && !self.syncer.failed()
+    }
+
+    /// Records a message that the gateway sends without asking a policy. It is never a reason not to send it: a refusal
+    /// here would keep a held button held. A record that is lost is counted.
+    pub fn control(&self, kind: ControlKind, session: Option<&str>) {
+        if self
+            .append(|chain| record::control(chain, kind, session))
+            .is_err()
+        {
+            self.unlogged.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Records how an admitted call ended. The outcome stands whether or not it can be recorded; a lost record means
+    /// that the same key is answered with an unknown outcome after a restart.
+    ///
+    /// # Errors
+    ///
+    /// When the log takes no record.
+    pub fn outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::outcome(chain, outcome))
+            .inspect_err(|_| {
+                self.unlogged.fetch_add(1, Ordering::Relaxed);
+            })
+    }
+
+    pub(crate) fn decision(&self, decision: &DecisionRecord<'_>) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::decision(chain, decision))
+    }
+
+    /// Goes over to a new file, which makes a log usable again whose disk failed. The old file is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the new file cannot be opened, written and synced; the log is then as it was.
+    pub fn replace(&self, path: &Path) -> Result<Opened, LogError> {
+        let (mut fresh, opened) = State::open(path)?;
+        let line = record::control(fresh.chain(), ControlKind::LogReplaced, None);
+        fresh
+            .write(&line)
+            .map_err(|AuditUnavailable| LogError::Io {
+                doing: "written",
+                source: std::io::ErrorKind::WriteZero.into(),
+            })?;
+        fresh.file.sync_all().map_err(LogError::io("synced"))?;
+        let mut state = self.lock();
+        self.syncer
+            .watch(&fresh.file)
+            .map_err(LogError::io("opened"))?;
+        *state = fresh;
+        Ok(opened)
+    }
+
+    /// Makes the log what it is after a failed `fsync`.
+    #[cfg(test)]
+    pub(crate) fn fail_sync(&self) {
+        self.syncer.fail();
+    }
+
+    fn append(&self, line: impl FnOnce(Chain) -> Vec<u8>) -> Result<(), AuditUnavailable> {
+        let mut state = self.lock();
+        if state.broken || self.syncer.failed() {
+            return Err(AuditUnavailable);
+        }
+        let line = line(state.chain());
+        state.write(&line)?;
+        match self.fsync {
+            Fsync::Batch => self.syncer.mark(),
+            Fsync::Each => {
+                if let Err(error) = state.file.sync_data() {
+                    state.broken = true;
+                    tracing::error!(%error, "the decision log cannot be forced to the disk; everything is refused until it is replaced");
+                    return Err(AuditUnavailable);
+                }
+            }
+            Fsync::Never => {}
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock was held can have left half a line: `bytes` was not moved on, so the next write would
+        // follow the half line. Nothing between lock and unlock panics, and if it did, refusing is right.
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = PoisonError::into_inner(poisoned);
+            state.broken = true;
+            state
+        })
+    }
+}
+
+impl State {
+    fn open(path: &Path) -> Result<(Self, Opened), LogError> {
+        let is_new = !path.exists();
+        if path.is_symlink() {
+            return Err(LogError::NotOurs);
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(LogError::io("opened"))?;
+        let metadata = file.metadata().map_err(LogError::io("read"))?;
+        let kind = metadata.file_type();
+        if !kind.is_file() || kind.is_fifo() || metadata.nlink() != 1 {
+            return Err(LogError::NotOurs);
+        }
+        if let Err(error) = file.try_lock() {
+            return Err(match error {
+                std::fs::TryLockError::WouldBlock => LogError::InUse,
+                std::fs::TryLockError::Error(source) => LogError::Io {
+                    doing: "locked",
+                    source,
+                },
+            });
+        }
+        if metadata.permissions().mode() & 0o077 != 0 {
+            // Fails when the file belongs to someone else, which is the answer that is wanted.
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))
+                .map_err(|_| LogError::NotOurs)?;
+        }
+        if is_new {
+            // The name has to survive a power failure as well as the content.
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(LogError::io("synced"))?;
+        }
+        let (position, bytes) = tail(&file, metadata.len())?;
+        let torn_bytes = metadata.len() - bytes;
+        if torn_bytes > 0 {
+            file.set_len(bytes).map_err(LogError::io("written"))?;
+        }
+        let opened = Opened {
+            records: position.count,
+            torn_bytes,
+        };
+        Ok((
+            Self {
+                path: path.to_owned(),
+                file,
+                bytes,
+                position,
+                broken: false,
+            },
+            opened,
+        ))
+    }
+
+    fn chain(&self) -> Chain {
+        Chain {
+            seq: self.position.count + 1,
+            prev: self.position.head,
+        }
+    }
+
+    /// Writes one line with one call. What was written in part is cut off again.
+    fn write(&mut self, line: &[u8]) -> Result<(), AuditUnavailable> {
+        if line.len() > MAX_LINE {
+            return Err(AuditUnavailable);
+        }
+        let written = loop {
+            match self.file.write(line) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::error!(%error, path = %self.path.display(), "the decision log cannot be written; the call is refused");
+                    break 0;
+                }
+                Ok(written) => break written,
+            }
+        };
+        if written == line.len() {
+            self.bytes += line.len() as u64;
+            let text = &line[..line.len() - 1];
+            self.position = LogPosition {
+                count: self.position.count + 1,
+                head: Some(Digest::of(text)),
+            };
+            return Ok(());
+        }
+        if written > 0 && self.file.set_len(self.bytes).is_err() {
+            // A half line stays, and anything written after it would be lost with it.
+            self.broken = true;
+        }
+        Err(AuditUnavailable)
+    }
+}
+
+/// The position of a log from its last line, and where that line ends.
+fn tail(mut file: &File, length: u64) -> Result<(LogPosition, u64), LogError> {
+    // The last full line and at most one torn one lie within twice the longest line.
+    let start = length.saturating_sub(2 * MAX_LINE as u64);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(start))
+        .map_err(LogError::io("read"))?;
+    file.take(2 * MAX_LINE as u64)
+        .read_to_end(&mut bytes)
+        .map_err(LogError::io("read"))?;
+    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+        // No finished record: an empty log, or one whose very first record was torn. More than that is no log.
+        return if start == 0 && bytes.len() <= MAX_LINE {
+            Ok((
+                LogPosition {
+                    count: 0,
+                    head: None,
+                },
+                0,
+            ))
+        } else {
+            Err(LogError::Corrupt)
+        };
+    };
+    let begin = bytes[..end]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let line = &bytes[begin..end];
+    let count = record::seq(line).ok_or(LogError::Corrupt)?;
+    Ok((
+        LogPosition {
+            count,
+            head: Some(Digest::of(line)),
+        },
+        start + end as u64 + 1,
+    ))
+}

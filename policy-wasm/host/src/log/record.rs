@@ -1,0 +1,449 @@
+//! The records: what one line holds, in this order of fields. Absent is absent, never null.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use maka_floor::facts::{Effect, Outcome, Path, Tier};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::permit::Receipt;
+
+pub(super) const DECISION: &str = "maka.policy.decision/1";
+pub(super) const OUTCOME: &str = "maka.policy.outcome/1";
+pub(super) const CONTROL: &str = "maka.policy.control/1";
+
+/// What ties a record to the one before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain {
+    pub(super) seq: u64,
+    pub(super) prev: Option<Digest>,
+}
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// Every member.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word in the log.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The member with this word.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// A message that the gateway sends of itself, and what the log says about itself.
+    ControlKind {
+        /// The handshake.
+        Hello = "hello",
+        /// A cancellation.
+        Cancel = "cancel",
+        /// A session begins.
+        SessionBegin = "session_begin",
+        /// A session ends.
+        SessionEnd = "session_end",
+        /// Permissions are looked at.
+        PermissionsCheck = "permissions_check",
+        /// Held input is released: an observation and one release.
+        ReleaseHeld = "release_held",
+        /// The executor is stopped or restarted.
+        ExecutorStop = "executor_stop",
+        /// A policy generation became active.
+        PolicyActivated = "policy_activated",
+        /// An unfinished record at the end of the log was cut off.
+        TailCut = "tail_cut",
+        /// The log was replaced by this file.
+        LogReplaced = "log_replaced",
+        /// The browser is asked for its version.
+        BrowserGetVersion = "browser_get_version",
+        /// Browser targets are discovered.
+        BrowserDiscover = "browser_discover",
+        /// The bridge attaches to a page.
+        BrowserAttach = "browser_attach",
+        /// The bridge detaches from a page.
+        BrowserDetach = "browser_detach",
+        /// A dialog is dismissed.
+        BrowserDismissDialog = "browser_dismiss_dialog",
+        /// A page is asked whether it answers.
+        BrowserProbe = "browser_probe",
+        /// A hung page is reloaded.
+        BrowserReload = "browser_reload",
+        /// A child target is let go.
+        BrowserReleaseChild = "browser_release_child",
+        /// The browser is closed.
+        BrowserClose = "browser_close",
+    }
+}
+
+words! {
+    /// How an admitted call ended.
+    LoggedOutcome {
+        /// It was carried out.
+        Ok = "ok",
+        /// The executor refused it before anything was sent.
+        Refused = "refused",
+        /// It was tried and did not work.
+        Failed = "failed",
+        /// It may or may not have taken effect.
+        Unknown = "unknown",
+        /// It was cancelled, or judged again, before anything was forwarded.
+        NotForwarded = "not_forwarded",
+    }
+}
+
+impl From<Outcome> for LoggedOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ok => Self::Ok,
+            Outcome::Refused => Self::Refused,
+            Outcome::Failed => Self::Failed,
+            Outcome::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// How an admitted call ended, for the log.
+#[derive(Debug, Clone, Copy)]
+pub struct OutcomeRecord<'a> {
+    /// What remained of its permit.
+    pub receipt: &'a Receipt,
+    /// How it ended.
+    pub outcome: LoggedOutcome,
+    /// The tier the executor reported.
+    pub tier: Option<Tier>,
+    /// The path the executor reported.
+    pub path: Option<Path>,
+    /// The effect the executor reported.
+    pub effect: Option<Effect>,
+    /// The executor's domain code; a member of a closed set, never free text.
+    pub code: Option<&'a str>,
+    /// The answer was kept from the caller.
+    pub withheld: bool,
+}
+
+/// The word for what a decision came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Allow,
+    Deny,
+    RequireApproval,
+    Release,
+    Withhold,
+    Quarantine,
+    Error,
+}
+
+impl Decision {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::RequireApproval => "require-approval",
+            Self::Release => "release",
+            Self::Withhold => "withhold",
+            Self::Quarantine => "quarantine",
+            Self::Error => "error",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct PolicyRow<'a> {
+    pub(crate) generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) set: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct FactsRow<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) snapshot: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) epoch: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) app: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tier: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hash: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ModuleRow<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) digest: String,
+    pub(crate) mode: &'static str,
+    pub(crate) decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<String>,
+    pub(crate) rules: Vec<&'a str>,
+    pub(crate) fuel: u64,
+    pub(crate) us: u64,
+}
+
+/// A decision, without what ties it into the chain.
+#[derive(Debug)]
+pub(crate) struct DecisionRecord<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) unix_ms: u64,
+    pub(crate) hook: &'static str,
+    pub(crate) tenant: &'a str,
+    pub(crate) orchestrator: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) turn: &'a str,
+    pub(crate) tool_call: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) request: Option<Digest>,
+    pub(crate) policy: PolicyRow<'a>,
+    pub(crate) facts: FactsRow<'a>,
+    pub(crate) modules: Vec<ModuleRow<'a>>,
+    pub(crate) decision: Decision,
+    pub(crate) effective: Decision,
+    pub(crate) code: Option<&'a str>,
+    pub(crate) class: Option<&'static str>,
+    pub(crate) obligations: Vec<&'static str>,
+    pub(crate) approval: Option<&'a str>,
+    pub(crate) us: u64,
+}
+
+#[derive(Serialize)]
+struct DecisionLine<'a> {
+    schema: &'static str,
+    seq: u64,
+    id: &'a str,
+    ts: String,
+    hook: &'static str,
+    tenant: &'a str,
+    orchestrator: &'a str,
+    session: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    turn: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    tool_call: &'a str,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    policy: PolicyRow<'a>,
+    facts: &'a FactsRow<'a>,
+    modules: &'a [ModuleRow<'a>],
+    decision: &'static str,
+    enforced: bool,
+    effective: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'static str>,
+    obligations: &'a [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a str>,
+    us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OutcomeLine<'a> {
+    schema: &'static str,
+    seq: u64,
+    decision: &'a str,
+    ts: String,
+    orchestrator: &'a str,
+    session: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    tool_call: &'a str,
+    method: &'a str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    withheld: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ControlLine<'a> {
+    schema: &'static str,
+    seq: u64,
+    ts: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
+pub(super) fn decision(chain: Chain, record: &DecisionRecord<'_>) -> Vec<u8> {
+    line(&DecisionLine {
+        schema: DECISION,
+        seq: chain.seq,
+        id: record.id,
+        ts: timestamp(record.unix_ms),
+        hook: record.hook,
+        tenant: record.tenant,
+        orchestrator: record.orchestrator,
+        session: record.session,
+        turn: record.turn,
+        tool_call: record.tool_call,
+        method: record.method,
+        fingerprint: record.fingerprint.as_deref(),
+        request: record.request.map(|digest| digest.to_string()),
+        policy: record.policy,
+        facts: &record.facts,
+        modules: &record.modules,
+        decision: record.decision.as_str(),
+        enforced: record.decision == record.effective,
+        effective: record.effective.as_str(),
+        code: record.code,
+        class: record.class,
+        obligations: &record.obligations,
+        approval: record.approval,
+        us: record.us,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+pub(super) fn outcome(chain: Chain, record: &OutcomeRecord<'_>) -> Vec<u8> {
+    let head = &record.receipt.head;
+    line(&OutcomeLine {
+        schema: OUTCOME,
+        seq: chain.seq,
+        decision: record.receipt.decision_id.as_str(),
+        ts: timestamp(now_unix_ms()),
+        orchestrator: &head.caller.orchestrator,
+        session: &head.caller.session,
+        tool_call: &head.tool_call_id,
+        method: &head.method,
+        outcome: record.outcome.as_str(),
+        tier: record.tier.map(Tier::as_str),
+        path: record.path.map(Path::as_str),
+        effect: record.effect.map(Effect::as_str),
+        code: record.code,
+        withheld: record.withheld,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+pub(super) fn control(chain: Chain, kind: ControlKind, session: Option<&str>) -> Vec<u8> {
+    line(&ControlLine {
+        schema: CONTROL,
+        seq: chain.seq,
+        ts: timestamp(now_unix_ms()),
+        kind: kind.as_str(),
+        session,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+/// The number of a record.
+pub(super) fn seq(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Seq {
+        schema: String,
+        seq: u64,
+    }
+    let record: Seq = serde_json::from_slice(line).ok()?;
+    [DECISION, OUTCOME, CONTROL]
+        .contains(&record.schema.as_str())
+        .then_some(record.seq)
+}
+
+fn line(record: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(record).expect("records hold texts, numbers and lists only");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The time of this machine, in Unix milliseconds.
+pub(crate) fn now_unix_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Unix milliseconds as UTC in the form of RFC 3339.
+fn timestamp(unix_ms: u64) -> String {
+    let (days, of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
+    // Days to a date by counting from 1 March, so that a leap day is the last day of a year (Hinnant, `civil_from_days`).
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (seconds, ms) = (of_day / 1_000, of_day % 1_000);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z",
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_utc() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_796_040_000_123, "2026-11-30T12:00:00.123Z"),
+            (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(timestamp(ms), text);
+        }
+    }
+
+    #[test]
+    fn words_are_one_to_one() {
+        assert!(
+            ControlKind::ALL
+                .iter()
+                .all(|kind| ControlKind::parse(kind.as_str()) == Some(*kind))
+        );
+        assert!(
+            LoggedOutcome::ALL
+                .iter()
+                .all(|outcome| LoggedOutcome::parse(outcome.as_str()) == Some(*outcome))
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Walks the chain of a log.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::lines::Lines;
+use super::{LogError, LogPosition};
+use crate::digest::Digest;
+
+/// Why a log is not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It cannot be read.
+    #[error("the decision log cannot be verified")]
+    Read(#[from] LogError),
+    /// A line does not follow the one before it.
+    #[error("the chain of the decision log breaks at record {0}")]
+    Broken(u64),
+}
+
+#[derive(Deserialize)]
+struct Link {
+    seq: u64,
+    #[serde(default)]
+    prev: Option<String>,
+}
+
+/// Checks that every record follows the one before it, and returns where the log ends. Without a position that was kept
+/// elsewhere this cannot tell that the end was cut off, or that the whole file was rewritten.
+///
+/// # Errors
+///
+/// When the file cannot be read, and at the first record that does not follow.
+pub fn verify(path: &Path) -> Result<LogPosition, VerifyError> {
+    let mut lines = Lines::open(path)?;
+    let mut position = LogPosition {
+        count: 0,
+        head: None,
+    };
+    while let Some(line) = lines.next()? {
+        let expected = position.count + 1;
+        let link: Link = serde_json::from_slice(line).map_err(|_| VerifyError::Broken(expected))?;
+        if link.seq != expected || link.prev != position.head.map(|head| head.to_string()) {
+            return Err(VerifyError::Broken(expected));
+        }
+        position = LogPosition {
+            count: expected,
+            head: Some(Digest::of(line)),
+        };
+    }
+    Ok(position)
+}

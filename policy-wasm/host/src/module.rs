@@ -1,0 +1,596 @@
+//! One policy: checked, compiled, prepared, and asked.
+//!
+//! Loading goes from what costs nothing to what runs the module: digest, size, manifest, compilation, imports and
+//! exports, settings, `prepare`, and one decision over made-up facts for every hook. A policy that fails any of it is not
+//! loaded, and whoever was about to activate it keeps what is active.
+
+use std::fmt;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, Linker};
+
+use crate::bindings::PolicyPre;
+use crate::bindings::exports::maka::policy::hooks as wit;
+use crate::canonical::{self, CanonicalError};
+use crate::codes::{DenyCode, HostCode};
+use crate::combiner::{Opinion, ReviewOpinion};
+use crate::convert;
+use crate::digest::Digest;
+use crate::engine::{Caps, Engine, Guard, Ran};
+use crate::limits;
+use crate::manifest::{Ceiling, Hook, Manifest, ManifestError};
+use crate::obligation::Obligation;
+use crate::schema::{self, SchemaError};
+
+/// Why a policy is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file is not the one that was pinned.
+    #[error("the policy file has another digest than the one it is pinned to")]
+    Pin,
+    /// It is too large.
+    #[error("the policy file is larger than the limit")]
+    TooLarge,
+    /// Its manifest is not accepted.
+    #[error("the policy manifest is not accepted")]
+    Manifest(#[from] ManifestError),
+    /// The manifest names another policy.
+    #[error("the policy is not the one that the configuration names")]
+    NameMismatch,
+    /// It does not compile.
+    #[error("the policy does not compile")]
+    Compile(#[source] wasmtime::Error),
+    /// It takes too long to compile.
+    #[error("the policy takes longer to compile than the limit")]
+    CompileTimeout,
+    /// There is no thread to compile on.
+    #[error("the policy cannot be compiled because no thread can be started")]
+    CompileThread(#[source] std::io::Error),
+    /// It wants something from its surroundings.
+    #[error("the policy imports something, and a policy may import nothing")]
+    Imports,
+    /// It exports something else than the hooks.
+    #[error("the policy does not export exactly the hooks of `maka:policy@1`")]
+    Exports,
+    /// Its hooks have other types.
+    #[error("the policy has hooks of other types than `maka:policy@1`")]
+    World(#[source] wasmtime::Error),
+    /// The settings cannot be written canonically.
+    #[error("the policy settings are not accepted")]
+    Canonical(#[from] CanonicalError),
+    /// The settings do not fit the schema.
+    #[error("the policy settings are not accepted")]
+    Schema(#[from] SchemaError),
+    /// The settings are too large.
+    #[error("the policy settings are too large")]
+    SettingsTooLarge,
+    /// The policy refuses the settings.
+    #[error("the policy refuses its settings at `{pointer}`: {code}")]
+    Settings {
+        /// A JSON pointer.
+        pointer: String,
+        /// What is wrong with it.
+        code: String,
+    },
+    /// Preparing failed.
+    #[error("the policy fails to prepare: {}", DenyCode::Host(*.0).as_str())]
+    Prepare(HostCode),
+    /// It fails on ordinary facts.
+    #[error("the policy fails its first decision: {}", DenyCode::Host(*.0).as_str())]
+    FirstDecision(HostCode),
+    /// A set has too many modules.
+    #[error("the policy set has more modules than the limit")]
+    TooMany,
+    /// A set has one module twice.
+    #[error("the policy set names one policy twice")]
+    NameTwice,
+}
+
+/// Whether the answers of a policy count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// They do.
+    Enforce,
+    /// They are only recorded. The floor is never in this mode.
+    Monitor,
+}
+
+impl Mode {
+    /// The word in the log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Monitor => "monitor",
+        }
+    }
+}
+
+/// A policy to load.
+#[derive(Clone)]
+pub struct ModuleSource {
+    /// The name its manifest must have.
+    pub name: String,
+    /// The component.
+    pub bytes: Arc<[u8]>,
+    /// The digest the operator pinned.
+    pub pin: Digest,
+    /// Its settings.
+    pub settings: Value,
+    /// Whether its answers count.
+    pub mode: Mode,
+    /// Facts beyond the ordinary ones that the operator grants, for example `typed-text`.
+    pub granted_facts: Vec<String>,
+}
+
+impl fmt::Debug for ModuleSource {
+    // Settings may hold what an operator would not want in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModuleSource")
+            .field("name", &self.name)
+            .field("pin", &self.pin)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A loaded policy; cheap to clone.
+#[derive(Clone)]
+pub struct Module {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    manifest: Manifest,
+    digest: Digest,
+    settings_digest: Digest,
+    mode: Mode,
+    is_floor: bool,
+    pre: PolicyPre<Guard>,
+    prepared: Vec<u8>,
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name())
+            .field("digest", &self.digest())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a policy said, checked against its contract, and what it used up.
+#[derive(Debug)]
+pub(crate) struct Said<O> {
+    pub(crate) opinion: O,
+    pub(crate) rules: Vec<u16>,
+    pub(crate) fuel: u64,
+    pub(crate) elapsed: Duration,
+}
+
+impl Module {
+    /// Loads a policy. Blocks for the time of a compilation.
+    ///
+    /// # Errors
+    ///
+    /// The first check that fails; see [`LoadError`].
+    pub fn load(engine: &Engine, source: ModuleSource) -> Result<Self, LoadError> {
+        Self::build(engine, source, false)
+    }
+
+    pub(crate) fn load_floor(engine: &Engine, source: ModuleSource) -> Result<Self, LoadError> {
+        Self::build(engine, source, true)
+    }
+
+    fn build(engine: &Engine, source: ModuleSource, is_floor: bool) -> Result<Self, LoadError> {
+        let limits = engine.limits();
+        if source.bytes.len() as u64 > limits.module_bytes {
+            return Err(LoadError::TooLarge);
+        }
+        let digest = Digest::of(&source.bytes);
+        if digest != source.pin {
+            return Err(LoadError::Pin);
+        }
+        let ceiling = Ceiling {
+            facts: &source.granted_facts,
+            fuel: limits.fuel,
+            memory_bytes: limits.memory_bytes,
+            owns_built_in: is_floor,
+        };
+        let manifest = Manifest::read(&source.bytes, ceiling)?;
+        if manifest.name != source.name {
+            return Err(LoadError::NameMismatch);
+        }
+        schema::check(&manifest.settings_schema, &source.settings)?;
+        let settings = canonical::text(&source.settings)?;
+        if settings.len() > limits::SETTINGS_BYTES {
+            return Err(LoadError::SettingsTooLarge);
+        }
+        let component = compile(engine, source.bytes)?;
+        let pre = link(engine, &component)?;
+        let prepared = prepare(engine, &pre, &manifest, &settings)?;
+        let settings_digest = Digest::of(settings.as_bytes());
+        let inner = Inner {
+            manifest,
+            digest,
+            settings_digest,
+            mode: source.mode,
+            is_floor,
+            pre,
+            prepared,
+        };
+        let module = Self {
+            inner: Arc::new(inner),
+        };
+        module.first_decision(engine)?;
+        Ok(module)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.manifest.name
+    }
+
+    /// Its manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.inner.manifest
+    }
+
+    /// The digest of its component.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.inner.digest
+    }
+
+    /// The digest of its canonical settings.
+    #[must_use]
+    pub fn settings_digest(&self) -> Digest {
+        self.inner.settings_digest
+    }
+
+    /// Whether its answers count.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.inner.mode
+    }
+
+    pub(crate) fn is_floor(&self) -> bool {
+        self.inner.is_floor
+    }
+
+    /// Asks whether an executor call may go ahead.
+    pub(crate) fn admit_dispatch(
+        &self,
+        engine: &Engine,
+        facts: &wit::Dispatch,
+        left: Duration,
+    ) -> Said<Opinion> {
+        if !self.wants(Hook::AdmitDispatch) {
+            return Said::unasked(Opinion::Allow(Vec::new()));
+        }
+        let ran = engine.run(&self.inner.pre, self.caps(engine, left), |policy, store| {
+            policy
+                .maka_policy_hooks()
+                .call_admit_dispatch(store, &self.inner.prepared, facts)
+        });
+        self.checked(ran, Self::opinion)
+    }
+
+    /// Asks whether a browser command may go ahead.
+    pub(crate) fn admit_cdp(
+        &self,
+        engine: &Engine,
+        facts: &wit::Cdp,
+        left: Duration,
+    ) -> Said<Opinion> {
+        if !self.wants(Hook::AdmitCdp) {
+            return Said::unasked(Opinion::Allow(Vec::new()));
+        }
+        let ran = engine.run(&self.inner.pre, self.caps(engine, left), |policy, store| {
+            policy
+                .maka_policy_hooks()
+                .call_admit_cdp(store, &self.inner.prepared, facts)
+        });
+        self.checked(ran, Self::opinion)
+    }
+
+    /// Asks whether an answer may be released.
+    pub(crate) fn review(
+        &self,
+        engine: &Engine,
+        facts: &wit::Review,
+        left: Duration,
+    ) -> Said<ReviewOpinion> {
+        if !self.wants(Hook::ReviewResult) {
+            return Said::unasked(ReviewOpinion::Release(Vec::new()));
+        }
+        let ran = engine.run(&self.inner.pre, self.caps(engine, left), |policy, store| {
+            policy
+                .maka_policy_hooks()
+                .call_review_result(store, &self.inner.prepared, facts)
+        });
+        self.checked(ran, Self::review_opinion)
+    }
+
+    fn wants(&self, hook: Hook) -> bool {
+        self.inner.manifest.hooks.contains(&hook)
+    }
+
+    fn caps(&self, engine: &Engine, left: Duration) -> Caps {
+        let limits = engine.limits();
+        Caps {
+            fuel: self.inner.manifest.fuel,
+            ticks: limits.ticks(left),
+            memory_bytes: self.inner.manifest.memory_bytes,
+            output_bytes: usize::try_from(limits.verdict_bytes).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Turns what was returned into an opinion; whatever is outside the contract is a fault.
+    fn checked<V, O: Faulty>(&self, ran: Ran<V>, check: Reading<V, O>) -> Said<O> {
+        let Ran {
+            result,
+            fuel,
+            elapsed,
+        } = ran;
+        let (opinion, rules) = match result {
+            Ok(verdict) => match check(self, verdict) {
+                Some((opinion, rules)) if self.knows(&rules) => (opinion, rules),
+                Some(_) | None => (O::fault(HostCode::PolicyBadOutput), Vec::new()),
+            },
+            Err(code) => (O::fault(code), Vec::new()),
+        };
+        Said {
+            opinion,
+            rules,
+            fuel,
+            elapsed,
+        }
+    }
+
+    fn knows(&self, rules: &[u16]) -> bool {
+        rules.len() <= limits::RULES
+            && rules
+                .iter()
+                .all(|rule| usize::from(*rule) < self.inner.manifest.rules.len())
+    }
+
+    fn opinion(&self, verdict: wit::Verdict) -> Option<(Opinion, Vec<u16>)> {
+        let opinion = match verdict.decision {
+            wit::Decision::Allow(conditions) => Opinion::Allow(self.conditions(conditions)?),
+            wit::Decision::Deny(code) => Opinion::Deny(self.code(code)?),
+            wit::Decision::RequireApproval(code) => Opinion::RequireApproval(self.code(code)?),
+        };
+        Some((opinion, verdict.rules))
+    }
+
+    fn review_opinion(&self, verdict: wit::ReviewVerdict) -> Option<(ReviewOpinion, Vec<u16>)> {
+        let opinion = match verdict.disposition {
+            wit::Disposition::Release(conditions) => {
+                ReviewOpinion::Release(self.conditions(conditions)?)
+            }
+            wit::Disposition::Withhold(code) => ReviewOpinion::Withhold(self.code(code)?),
+            wit::Disposition::Quarantine(code) => ReviewOpinion::Quarantine(self.code(code)?),
+        };
+        Some((opinion, verdict.rules))
+    }
+
+    /// A code is one of the policy's own or one of the floor's rules. The host's own codes are not a policy's to give:
+    /// they say that something failed, and a caller has to be able to rely on that.
+    fn code(&self, code: String) -> Option<String> {
+        let built_in = matches!(DenyCode::parse(&code), Some(DenyCode::Floor(_)));
+        (built_in || self.inner.manifest.denial(&code).is_some()).then_some(code)
+    }
+
+    fn conditions(&self, raw: Vec<wit::Obligation>) -> Option<Vec<Obligation>> {
+        if raw.len() > limits::OBLIGATIONS {
+            return None;
+        }
+        raw.iter()
+            .map(|condition| {
+                let condition = Obligation::parse(&condition.kind, &condition.arg)?;
+                self.inner
+                    .manifest
+                    .obligations
+                    .contains(&condition.kind())
+                    .then_some(condition)
+            })
+            .collect()
+    }
+
+    /// One decision per hook over made-up facts: whatever the answer is, there has to be one.
+    fn first_decision(&self, engine: &Engine) -> Result<(), LoadError> {
+        let facts = sample();
+        let left = engine.limits().total_budget();
+        let head = convert::head(&facts.head);
+        let cdp = wit::Cdp {
+            head: head.clone(),
+            page: None,
+            params: "{}".to_owned(),
+            params_complete: true,
+            urls: Vec::new(),
+            script_length: None,
+            nested_in: None,
+        };
+        let review = wit::Review {
+            head,
+            admitted_rules: Vec::new(),
+            subject: wit::Subject::Dispatch(wit::DispatchResult {
+                outcome: wit::Outcome::Refused,
+                tier: wit::Tier::Ax,
+                path: wit::Path::None,
+                effect: wit::Effect::Unverifiable,
+                verification: "none".to_owned(),
+                observed_change: false,
+                would_require: None,
+                fresh: None,
+                now_secure: false,
+            }),
+        };
+        for opinion in [
+            self.admit_dispatch(engine, &convert::dispatch(&facts), left)
+                .opinion,
+            self.admit_cdp(engine, &cdp, left).opinion,
+        ] {
+            if let Opinion::Fault(code) = opinion {
+                return Err(LoadError::FirstDecision(code));
+            }
+        }
+        match self.review(engine, &review, left).opinion {
+            ReviewOpinion::Fault(code) => Err(LoadError::FirstDecision(code)),
+            ReviewOpinion::Release(_)
+            | ReviewOpinion::Withhold(_)
+            | ReviewOpinion::Quarantine(_) => Ok(()),
+        }
+    }
+}
+
+impl<O> Said<O> {
+    fn unasked(opinion: O) -> Self {
+        Self {
+            opinion,
+            rules: Vec::new(),
+            fuel: 0,
+            elapsed: Duration::ZERO,
+        }
+    }
+}
+
+/// Reads a verdict of the contract; nothing when it is outside of it.
+type Reading<V, O> = fn(&Module, V) -> Option<(O, Vec<u16>)>;
+
+/// An opinion that can stand for a failure.
+trait Faulty {
+    fn fault(code: HostCode) -> Self;
+}
+
+impl Faulty for Opinion {
+    fn fault(code: HostCode) -> Self {
+        Self::Fault(code)
+    }
+}
+
+impl Faulty for ReviewOpinion {
+    fn fault(code: HostCode) -> Self {
+        Self::Fault(code)
+    }
+}
+
+/// One compilation at a time in the whole process.
+static COMPILING: Mutex<()> = Mutex::new(());
+
+/// Compiles on a thread of its own, because a compilation cannot be interrupted: whoever waits can give up, and the
+/// thread ends when the compiler does.
+fn compile(engine: &Engine, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
+    let (done, result) = mpsc::sync_channel(1);
+    let wasmtime = engine.wasmtime().clone();
+    std::thread::Builder::new()
+        .name("maka-policy-compile".to_owned())
+        .spawn(move || {
+            let _turn = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
+            // When nobody waits any more there is nothing to do with the component.
+            drop(done.send(Component::new(&wasmtime, &bytes)));
+        })
+        .map_err(LoadError::CompileThread)?;
+    match result.recv_timeout(Duration::from_millis(engine.limits().compile_ms)) {
+        Ok(component) => component.map_err(LoadError::Compile),
+        Err(RecvTimeoutError::Timeout) => Err(LoadError::CompileTimeout),
+        Err(RecvTimeoutError::Disconnected) => Err(LoadError::Compile(wasmtime::Error::msg(
+            "the compiler panicked",
+        ))),
+    }
+}
+
+fn link(engine: &Engine, component: &Component) -> Result<PolicyPre<Guard>, LoadError> {
+    let wasmtime = engine.wasmtime();
+    let ty = component.component_type();
+    if ty.imports(wasmtime).next().is_some() {
+        return Err(LoadError::Imports);
+    }
+    let mut exports = ty.exports(wasmtime);
+    let only_hooks = matches!(exports.next(), Some(("maka:policy/hooks@1.0.0", item))
+        if matches!(item.ty, ComponentItem::ComponentInstance(_)));
+    if !only_hooks || exports.next().is_some() {
+        return Err(LoadError::Exports);
+    }
+    let linker = Linker::new(wasmtime);
+    linker
+        .instantiate_pre(component)
+        .and_then(PolicyPre::new)
+        .map_err(LoadError::World)
+}
+
+fn prepare(
+    engine: &Engine,
+    pre: &PolicyPre<Guard>,
+    manifest: &Manifest,
+    settings: &str,
+) -> Result<Vec<u8>, LoadError> {
+    let caps = Caps {
+        fuel: manifest.fuel,
+        ticks: engine.limits().ticks(engine.limits().total_budget()),
+        memory_bytes: manifest.memory_bytes,
+        output_bytes: limits::PREPARED_BYTES,
+    };
+    let ran = engine.run(pre, caps, |policy, store| {
+        policy.maka_policy_hooks().call_prepare(store, settings)
+    });
+    match ran.result.map_err(LoadError::Prepare)? {
+        Ok(prepared) if prepared.len() <= limits::PREPARED_BYTES => Ok(prepared),
+        Ok(_) => Err(LoadError::Prepare(HostCode::PolicyBadOutput)),
+        Err(errors) => {
+            // The texts come from the policy: they go to an operator, so they have to be short and plain.
+            let plain = |text: String| {
+                if text.len() <= 128 && text.bytes().all(|b| (0x21..0x7f).contains(&b)) {
+                    text
+                } else {
+                    "?".to_owned()
+                }
+            };
+            let first = errors.into_iter().next();
+            let (pointer, code) = first.map_or_else(Default::default, |error| {
+                (plain(error.pointer), plain(error.code))
+            });
+            Err(LoadError::Settings { pointer, code })
+        }
+    }
+}
+
+/// Facts of an ordinary call, for the first decision of a policy.
+pub(crate) fn sample() -> maka_floor::facts::Dispatch {
+    use maka_floor::facts::{Action, Authority, Caller, Claim, Dispatch, Head, Meter, SnapshotRow};
+    Dispatch {
+        head: Head {
+            decision_id: "00000000000000000000000000".to_owned(),
+            now_unix_ms: 0,
+            policy_generation: 0,
+            tool_call_id: "call".to_owned(),
+            method: "observe".to_owned(),
+            fingerprint: Digest::of(b"").to_string(),
+            caller: Caller {
+                session: "session".to_owned(),
+                ..Caller::default()
+            },
+            authority: Authority {
+                protocol: "maka.cu/2".to_owned(),
+                allow_global_pointer: false,
+                compat_input: false,
+                generation: 1,
+                permitted: Authority::pairing_of_maka_cu_2(),
+            },
+            meter: Meter::default(),
+            approval: None,
+        },
+        action: Action::Observe("observe".to_owned()),
+        claim: Claim::default(),
+        snapshot: SnapshotRow::never_seen(""),
+        element: None,
+        focus: None,
+    }
+}
