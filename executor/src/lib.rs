@@ -11,6 +11,7 @@
 //! - Application text is in the fields that the protocol names and nowhere else: not in errors, not in logs.
 //! - Exactly one answer per request that was read, in every life phase.
 //! - Every wait has a deadline, every queue a bound, every file an owner that deletes it.
+#![deny(clippy::print_stdout)]
 
 pub mod command_line;
 pub mod doctor;

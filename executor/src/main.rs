@@ -1,4 +1,5 @@
 //! Flags, stderr logging, exit code. Everything else is in the library.
+#![deny(clippy::print_stdout)]
 
 use std::process::ExitCode;
 

@@ -16,6 +16,7 @@ fn a_dialog_is_answered_on_the_virtual_desktop() {
     desk::begin(&mut client, "s-2");
     let notes = desk::observe_in(&mut client, "s-2", "org.maka.Notes");
     desk::find(&notes, "Last answer: virtual answer");
+    assert_nothing_leaked(&mut client, "virtual answer");
 }
 
 #[cfg(target_os = "linux")]
@@ -52,6 +53,7 @@ fn a_dialog_is_answered_on_a_real_desktop() {
     client.wait_until("the program wrote what it was told", |_| {
         std::fs::read_to_string(&answer).is_ok_and(|text| text == "real answer\n")
     });
+    assert_nothing_leaked(&mut client, "real answer");
     desktop.stop();
 }
 
@@ -139,6 +141,17 @@ fn answer_the_dialog(client: &mut Client, text: &str) {
     assert_eq!(desk::declared(&stale)[4], "snapshot_spent");
     client.ok("session.end", json!({ "session": SESSION }));
     assert_eq!(client.image_files(), 0);
+}
+
+/// Field report E10: neither what was typed nor what was seen is in any log line, at trace level.
+fn assert_nothing_leaked(client: &mut Client, typed: &str) {
+    client.hang_up();
+    assert_eq!(client.exit_status().code(), Some(0));
+    let log = client.stderr();
+    assert!(log.contains("request done"), "the log was on: {log}");
+    for canary in [typed, "Question", "What is your name?"] {
+        assert!(!log.contains(canary), "{canary} is in the log");
+    }
 }
 
 fn field(snapshot: &Value) -> Option<&Value> {

@@ -77,6 +77,7 @@ fn a_change_beyond_the_shown_text_still_counts() {
     );
 }
 
+/// Field reports A1 and A3: an element that is not in the quoted frame is refused, never looked for elsewhere.
 #[test]
 fn tokens_and_digests_belong_to_one_snapshot() {
     let mut client = desk::start();

@@ -4,7 +4,27 @@ use serde_json::{Value, json};
 
 use crate::desk::{self, SESSION};
 
-/// Nothing on the wire may panic the executor or go unanswered (field report H10: lines that are JSON and no request).
+/// Field report H10: how bytes are cut into writes decides nothing, also in the middle of a character.
+#[test]
+fn a_request_may_arrive_byte_by_byte_or_two_at_a_time() {
+    let mut client = desk::start();
+    let snapshot = desk::observe(&mut client, "org.contract.Form");
+    let text = "é漢😀";
+    let params = desk::write_params(&snapshot, "Entry", text);
+    let line =
+        json!({ "jsonrpc": "2.0", "id": 800, "method": "dispatch.element", "params": params });
+    for byte in format!("{line}\r\n").bytes() {
+        client.write_raw(&[byte]);
+    }
+    let result = client.wait(800)["result"].clone();
+    assert_eq!(desk::find(&result["snapshot"], "Entry")["value"], text);
+    let list = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "apps.list" });
+    client.write_raw(format!("{}\n\n{}\n", list(801), list(802)).as_bytes());
+    assert_eq!(client.wait(801)["result"]["ok"], true);
+    assert_eq!(client.wait(802)["result"]["ok"], true);
+}
+
+/// Nothing on the wire may panic the executor or go unanswered (the executor's side of field report H14).
 #[test]
 fn a_line_that_is_no_request_is_answered_once_without_an_id() {
     let mut client = desk::start();

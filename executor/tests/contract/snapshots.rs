@@ -24,6 +24,7 @@ fn a_frame_that_was_acted_on_is_spent_and_its_successor_lives() {
     client.ok("dispatch.element", desk::click_params(second, "Set status"));
 }
 
+/// Field report A1: a token never outlives its frame, whatever stands in its place now.
 #[test]
 fn a_newer_frame_supersedes_only_its_own_window_and_session() {
     let mut client = desk::start();
@@ -138,6 +139,26 @@ fn ids_of_another_process_or_no_process_are_unknown() {
         assert_eq!(desk::declared(&result)[4], "snapshot_unknown", "{wrong}");
     }
     second.ok("dispatch.element", desk::click_params(&own, "Set status"));
+}
+
+#[test]
+fn a_dispatch_that_outlives_its_session_tells_what_happened_and_leaves_nothing() {
+    let mut client = desk::start();
+    let snapshot = desk::observe(&mut client, "org.contract.Slow");
+    let mut params = desk::click_params(&snapshot, "Slow button");
+    params["observeAfter"]["includeImage"] = json!(true);
+    let act = client.send("dispatch.element", params);
+    let mut params = desk::app_params("org.contract.Slow");
+    params["includeImage"] = json!(true);
+    let read = client.send("observe", params);
+    // Both are under way for at least the 400 ms that one look at the window takes.
+    client.ok("apps.list", json!({}));
+    client.ok("session.end", json!({ "session": SESSION }));
+    let result = client.wait(act)["result"].clone();
+    assert_eq!(result["outcome"], "ok");
+    assert_eq!(result["postObservationError"]["code"], "aborted");
+    assert_eq!(client.wait(read)["error"]["code"], -32002);
+    assert_eq!(client.image_files(), 0);
 }
 
 #[test]
