@@ -57,7 +57,8 @@ fn the_built_in_scenario_holds_together_and_fits_its_display() {
             "org.maka.Settings",
             "org.maka.Tips",
             "org.maka.Notes",
-            "org.maka.TestEntry"
+            "org.maka.TestEntry",
+            "org.maka.Archive"
         ]
     );
 }
