@@ -39,14 +39,13 @@ fn cell(tier: Tier, path: Path) -> char {
         .lines()
         .skip(1)
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let column = lines
-        .next()
-        .unwrap()
-        .iter()
-        .position(|name| *name == path.as_str())
-        .unwrap();
-    let row = lines.find(|row| row[0] == tier.as_str()).unwrap();
-    row[column + 1].chars().next().unwrap()
+    let header = lines.next().expect("the first line names the paths");
+    let column = header.iter().position(|name| *name == path.as_str());
+    let row = lines
+        .find(|row| row[0] == tier.as_str())
+        .expect("every tier has a row");
+    let cell = row[1 + column.expect("every path has a column")];
+    cell.chars().next().expect("words are not empty")
 }
 
 fn code(verdict: &Verdict) -> Option<&str> {

@@ -37,8 +37,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         &folder.path().join("decisions.jsonl"),
         LogOptions::default(),
     )?;
-    let judge = Judge::try_new(engine, Arc::new(log), JudgeOptions::default())?;
-    judge.activate(vec![PolicySet::new("default", &floor, Vec::new())?])?;
+    let judge = Judge::try_new(engine.clone(), Arc::new(log), JudgeOptions::default())?;
+    judge.activate(vec![PolicySet::new(
+        &engine,
+        "default",
+        &floor,
+        Vec::new(),
+    )?])?;
 
     let facts = facts();
     let params =

@@ -262,6 +262,14 @@ impl DecisionLog {
     }
 }
 
+impl Drop for State {
+    fn drop(&mut self) {
+        // Closing would do, were it not for a child that another thread is just starting: until its `exec` it holds a
+        // copy of the descriptor, and the lock with it. When this fails, closing still unlocks.
+        drop(self.file.unlock());
+    }
+}
+
 impl State {
     fn open(path: &Path) -> Result<(Self, Opened), LogError> {
         let is_new = !path.exists();

@@ -110,7 +110,8 @@ impl Guest {
         let mut resolve = Resolve::default();
         let package = resolve.push_str("policy.wit", &wit).unwrap();
         let world = resolve.select_world(&[package], Some("policy")).unwrap();
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
+            .unwrap();
         let component = ComponentEncoder::default()
             .validate(true)
             .module(&module)

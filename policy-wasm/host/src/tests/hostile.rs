@@ -14,7 +14,7 @@ const RECURSE: &str = "(call $deeper (i32.const 0)) (drop) (i32.const 1024)";
 
 /// Misbehaviour in `admit-dispatch`, with the code it has to lead to.
 fn rows() -> Vec<(&'static str, Guest, &'static str)> {
-    let admits = Guest::admitting;
+    let admits = |body: &str| Guest::admitting(body);
     vec![
         ("trap", admits("(unreachable)"), "policy_trap"),
         (
@@ -34,27 +34,27 @@ fn rows() -> Vec<(&'static str, Guest, &'static str)> {
         ),
         (
             "bad code",
-            admits(verdict(1, (2056, 8), 0)),
+            admits(&verdict(1, (2056, 8), 0)),
             "policy_bad_output",
         ),
         (
             "empty code",
-            admits(verdict(1, (2056, 0), 0)),
+            admits(&verdict(1, (2056, 0), 0)),
             "policy_bad_output",
         ),
         (
             "bad code for approval",
-            admits(verdict(2, (2056, 8), 0)),
+            admits(&verdict(2, (2056, 8), 0)),
             "policy_bad_output",
         ),
         (
             "a code of the host",
-            admits(verdict(1, (2064, 11), 0)),
+            admits(&verdict(1, (2064, 11), 0)),
             "policy_bad_output",
         ),
         (
             "bad rule",
-            admits(format!(
+            admits(&format!(
                 "(i32.store16 (i32.const 8192) (i32.const 1)) {}",
                 verdict(0, (0, 0), 1)
             )),
@@ -62,47 +62,47 @@ fn rows() -> Vec<(&'static str, Guest, &'static str)> {
         ),
         (
             "too many rules",
-            admits(verdict(0, (0, 0), 65)),
+            admits(&verdict(0, (0, 0), 65)),
             "policy_bad_output",
         ),
         (
             "unknown obligation",
-            admits(verdict(0, (3072, 1), 0)),
+            admits(&verdict(0, (3072, 1), 0)),
             "policy_bad_output",
         ),
         (
             "undeclared obligation",
-            admits(verdict(0, (3088, 1), 0)),
+            admits(&verdict(0, (3088, 1), 0)),
             "policy_bad_output",
         ),
         (
             "no text",
-            admits(verdict(1, (2080, 3), 0)),
+            admits(&verdict(1, (2080, 3), 0)),
             "policy_bad_output",
         ),
         (
             "a fourth verdict",
-            admits(verdict(7, (0, 0), 0)),
+            admits(&verdict(7, (0, 0), 0)),
             "policy_bad_output",
         ),
         (
             "huge",
-            admits(verdict(1, (65536, 900_000), 0)),
+            admits(&verdict(1, (65536, 900_000), 0)),
             "policy_bad_output",
         ),
         (
             "many obligations of one text",
-            admits(verdict(0, (3072, 60_000), 0)),
+            admits(&verdict(0, (3072, 60_000), 0)),
             "policy_bad_output",
         ),
         (
             "beyond memory",
-            admits(verdict(1, (2048, 0x7fff_ffff), 0)),
+            admits(&verdict(1, (2048, 0x7fff_ffff), 0)),
             "policy_bad_output",
         ),
         (
             "negative length",
-            admits(verdict(1, (2048, u32::MAX), 0)),
+            admits(&verdict(1, (2048, u32::MAX), 0)),
             "policy_bad_output",
         ),
         (
@@ -119,7 +119,7 @@ fn rows() -> Vec<(&'static str, Guest, &'static str)> {
             "an obligation nobody can carry out",
             Guest {
                 manifest: manifest("\"drop-image\""),
-                ..admits(verdict(0, (3088, 1), 0))
+                ..admits(&verdict(0, (3088, 1), 0))
             },
             "obligation_failed",
         ),

@@ -348,9 +348,11 @@ fn a_full_pool_refuses() {
         (Released::Withhold, "policy_busy")
     );
     drop(place);
-    judge
-        .admit_dispatch(&given(&click()), call(&click()))
-        .unwrap();
+    drop(
+        judge
+            .admit_dispatch(&given(&click()), call(&click()))
+            .unwrap(),
+    );
 }
 
 #[test]

@@ -204,9 +204,11 @@ fn a_log_that_takes_nothing_refuses_everything() {
     assert!(!judge.log().is_available());
     let second = folder.path().join("second");
     judge.log().replace(&second).unwrap();
-    judge
-        .admit_dispatch(&given(&click()), call(&click()))
-        .unwrap();
+    drop(
+        judge
+            .admit_dispatch(&given(&click()), call(&click()))
+            .unwrap(),
+    );
     assert_eq!(verify(&second).unwrap(), judge.log().position());
 }
 
@@ -303,7 +305,7 @@ fn writers_take_turns() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    bench.admit(&click()).unwrap();
+                    drop(bench.admit(&click()).unwrap());
                 }
             });
         }
