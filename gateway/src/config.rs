@@ -1,8 +1,8 @@
 //! The configuration: one TOML file, read once, parsed into types that cannot hold a bad value.
 //!
 //! Nothing else in the gateway reads files, flags or the environment for settings. An unknown key, a missing
-//! one and a bad value are all refused with the file, the line and the key, and with what to write instead;
-//! a value is never quoted, because an environment variable for the executor may be a secret.
+//! one and a bad value are all refused with the file, the line and the key, and with what to write instead.
+//! Environment and arguments of the executor and settings of policies are never quoted: they may be secrets.
 //! `deploy/gateway.toml` documents every key.
 
 pub mod error;

@@ -338,10 +338,18 @@ fn router<H>(
 where
     H: tonic_health::pb::health_server::Health,
 {
+    // Both versions describe every served service, each other, and the details that statuses carry: a tool then
+    // prints an error instead of its bytes.
     let reflection = || {
         tonic_reflection::server::Builder::configure()
+            .include_reflection_service(false)
             .register_encoded_file_descriptor_set(maka_proto::DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(
+                tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+            )
     };
     let (interval, patience) = KEEPALIVE;
     Server::builder()

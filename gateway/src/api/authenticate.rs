@@ -189,7 +189,13 @@ mod tests {
         let (agent, viewer) = (Token::generate(), Token::generate());
         let bearer = |token: &Token| vec![format!("Bearer {}", token.reveal())];
         let other = Token::generate();
-        let rows: [(&str, &str, Vec<String>, Result<Option<&str>, Code>); 13] = [
+        type Row = (
+            &'static str,
+            &'static str,
+            Vec<String>,
+            Result<Option<&'static str>, Code>,
+        );
+        let rows: [Row; 13] = [
             ("health is open", HEALTH, vec![], Ok(None)),
             ("nothing shown", STATUS, vec![], Err(Code::Unauthenticated)),
             (

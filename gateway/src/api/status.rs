@@ -133,20 +133,13 @@ pub const fn row_of_lifecycle(code: LifecycleCode, cause: &LifecycleCause) -> Ro
     match (code, cause) {
         (LifecycleCode::ServiceMismatch, _) => row(Code::FailedPrecondition, Retry::Never),
         (_, LifecycleCause::Busy) => row(Code::ResourceExhausted, Retry::AfterDelay),
-        (_, LifecycleCause::DeadlineWhileQueued) => row(Code::DeadlineExceeded, Retry::AfterDelay),
+        // An executor that hangs would hang again at once, so this is not the same as one that died.
+        (_, LifecycleCause::DeadlineWhileQueued | LifecycleCause::RequestTimeout) => {
+            row(Code::DeadlineExceeded, Retry::AfterDelay)
+        }
         (LifecycleCode::ServiceUnavailable, _) => row(Code::Unavailable, Retry::AfterDelay),
         (LifecycleCode::Aborted, _) => row(Code::Cancelled, Retry::Never),
         (LifecycleCode::OutcomeUnknown, _) => row(Code::Aborted, Retry::Now),
-    }
-}
-
-/// The operator's key that a refusal comes from, so that the person who reads it knows where to look.
-#[must_use]
-pub fn operator_key(reason: &str) -> Option<&'static str> {
-    match reason {
-        "global_pointer_forbidden" | "global_pointer_approval" => Some("allow_global_pointer"),
-        "synthetic_input_off" => Some("input.synthetic"),
-        _ => None,
     }
 }
 
@@ -155,6 +148,9 @@ pub fn operator_key(reason: &str) -> Option<&'static str> {
 pub fn status_of(error: &CallError) -> Status {
     let row = row_of(error);
     let mut metadata = vec![("retry", row.retry.as_str().to_owned())];
+    if let Some(key) = error.operator_key() {
+        metadata.push(("operator_key", key.to_owned()));
+    }
     if let Some(decision_id) = error.decision_id() {
         metadata.push(("decision_id", decision_id.to_owned()));
     }
@@ -220,13 +216,11 @@ pub fn status_of(error: &CallError) -> Status {
     )
 }
 
-fn refusal_metadata(refusal: &Refusal) -> impl Iterator<Item = (&'static str, String)> {
+fn refusal_metadata(refusal: &Refusal) -> [(&'static str, String); 2] {
     [
         ("class", refusal.class.as_str().to_owned()),
         ("generation", refusal.generation.to_string()),
     ]
-    .into_iter()
-    .chain(operator_key(&refusal.code).map(|key| ("operator_key", key.to_owned())))
 }
 
 fn fault_metadata(fault: &DomainFault) -> Vec<(&'static str, String)> {

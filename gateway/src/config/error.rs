@@ -34,7 +34,7 @@ pub enum ConfigError {
         line: usize,
         /// The dotted key on that line, when there is one.
         key: Option<String>,
-        /// What is wrong and what to write instead. Never holds the value.
+        /// What is wrong and what to write instead. Never holds a value of the executor's environment or arguments.
         problem: String,
     },
 }
@@ -49,7 +49,12 @@ impl ConfigError {
                 .filter(|byte| **byte == b'\n')
                 .count()
                 + 1,
-            key: key_at(text, offset),
+            key: if error.message().starts_with("missing field") {
+                // The span is the whole table, whose first line may be another key.
+                header_above(text, offset)
+            } else {
+                key_at(text, offset)
+            },
             problem: error.message().trim_end().replace('\n', "; "),
         }
     }
@@ -58,23 +63,39 @@ impl ConfigError {
 /// The dotted key of the entry at `offset`: the table header above it and the words before the line's `=`.
 /// The parser knows the path but does not tell it; a file is read by a person, so the nearest header is right.
 fn key_at(text: &str, offset: usize) -> Option<String> {
-    let start = text
-        .get(..offset)?
-        .rfind('\n')
-        .map_or(0, |newline| newline + 1);
-    let line = text.get(start..)?.lines().next()?.trim();
-    let header_of = |line: &str| {
-        let header = line.trim().strip_prefix('[')?;
-        let end = header.find(']')?;
-        Some(header[..end].trim_start_matches('[').trim().to_owned())
-    };
-    if let Some(header) = header_of(line) {
-        return Some(header);
+    let start = line_start(text, offset)?;
+    let line = text.get(start..)?.lines().next()?;
+    if let Some(header) = header(line) {
+        return Some(header.to_owned());
     }
-    let (key, _) = line.split_once('=')?;
-    let key = key.trim();
-    match text.get(..start)?.lines().rev().find_map(header_of) {
+    let key = line.split_once('=')?.0.trim();
+    match text.get(..start)?.lines().rev().find_map(header) {
         Some(header) => Some(format!("{header}.{key}")),
         None => Some(key.to_owned()),
     }
+}
+
+/// The table that `offset` lies in; none before the first header.
+fn header_above(text: &str, offset: usize) -> Option<String> {
+    let start = line_start(text, offset)?;
+    let end = start + text.get(start..)?.lines().next().unwrap_or_default().len();
+    text.get(..end)?
+        .lines()
+        .rev()
+        .find_map(header)
+        .map(str::to_owned)
+}
+
+fn line_start(text: &str, offset: usize) -> Option<usize> {
+    Some(
+        text.get(..offset)?
+            .rfind('\n')
+            .map_or(0, |newline| newline + 1),
+    )
+}
+
+/// The name in `[name]` or `[[name]]`.
+fn header(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix('[')?;
+    Some(rest.split(']').next()?.trim_start_matches('[').trim())
 }

@@ -53,7 +53,7 @@ fn mistakes_are_named() {
         )
     };
     let rows: Vec<(&str, String, usize, Option<&str>, &str)> = vec![
-        ("no state folder", "dev = true\n".into(), 1, Some("dev"), "missing field `state_dir`"),
+        ("no state folder", "dev = true\n".into(), 1, None, "missing field `state_dir`"),
         ("unknown key", "state_dir = \"/s\"\nstate = 1\n".into(), 2, Some("state"), "unknown field"),
         ("unknown key in a section", "state_dir = \"/s\"\n[executor]\npth = \"/x\"\n".into(), 3, Some("executor.pth"), "expected"),
         ("unknown section", "state_dir = \"/s\"\n[tls]\n".into(), 2, Some("tls"), "unknown field"),

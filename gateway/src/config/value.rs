@@ -126,8 +126,8 @@ macro_rules! deserialize_from_str {
     ($($name:ident),+) => {
         $(impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer).map_err(|_| de::Error::custom("write a string in quotes"))?;
-                text.parse().map_err(de::Error::custom)
+                // The error of a missing field passes through here too, so it must not be replaced.
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
             }
         })+
     };

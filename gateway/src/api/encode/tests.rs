@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use maka_cu_protocol::{
     domain::DomainCode,
+    geometry::ScreenRect,
     ids::{AppId, Digest, DisplayId, SnapshotId, ToolCallId},
     image::{AbsolutePath, ImageRef},
     results::dispatch::Verification,
-    sets::{ChangedInput, Effect, ImageFormat, Outcome, Path, Permission, ReleaseReason, Tier, VerificationMethod},
+    sets::{
+        ChangedInput, Effect, ImageFormat, Outcome, Path, Permission, ReleaseReason, Tier,
+        VerificationMethod,
+    },
     snapshot::{Snapshot, SnapshotTarget, Truncation},
-    geometry::ScreenRect,
 };
 use maka_proto::v1;
 use prost::Message as _;
 
 use super::*;
 use crate::session::answer::{
-    DispatchOutcome, DomainFault, Frame, ImageAbsence, ImageId, ImageInfo, LaunchOutcome, Picture, ScreenPicture,
+    DispatchOutcome, DomainFault, Frame, ImageAbsence, ImageId, ImageInfo, LaunchOutcome, Picture,
+    ScreenPicture,
 };
 
 fn outcome(outcome: Outcome, effect: Effect) -> DispatchOutcome {
@@ -26,7 +30,10 @@ fn outcome(outcome: Outcome, effect: Effect) -> DispatchOutcome {
         tier: Tier::Ax,
         path: Path::AxAction,
         effect,
-        verification: Verification { method: VerificationMethod::ActionResult, observed_change: false },
+        verification: Verification {
+            method: VerificationMethod::ActionResult,
+            observed_change: false,
+        },
         settle: None,
         error: None,
         frame: None,
@@ -46,7 +53,10 @@ fn outcome_and_effect_travel_as_they_are() {
     for was in Outcome::ALL.iter().copied() {
         for effect in Effect::ALL.iter().copied() {
             let result = super::outcome::dispatch(outcome(was, effect));
-            let words = (result.outcome().as_str_name(), result.effect().as_str_name());
+            let words = (
+                result.outcome().as_str_name(),
+                result.effect().as_str_name(),
+            );
             let expected_outcome = format!("OUTCOME_{}", was.as_str().to_uppercase());
             let expected_effect = format!("EFFECT_{}", effect.as_str().to_uppercase());
             assert_eq!(words, (expected_outcome.as_str(), expected_effect.as_str()));
@@ -134,7 +144,10 @@ fn bare_snapshot() -> Snapshot {
         displays: Vec::new(),
         obscuring_rects: Vec::new(),
         elements: Vec::new(),
-        truncated: Truncation { elements: false, depth: true },
+        truncated: Truncation {
+            elements: false,
+            depth: true,
+        },
         difference: None,
         menu: None,
     }
@@ -143,19 +156,52 @@ fn bare_snapshot() -> Snapshot {
 /// Absent stays absent, a cut is never silent, and the image's path stays in the gateway.
 #[test]
 fn a_bare_frame_holds_only_what_is_there() {
-    let picture = Picture { info: Some(info()), data: None, absence: Some(ImageAbsence::TooLargeForInline) };
-    let frame = Frame { snapshot: Arc::new(bare_snapshot()), expires_unix_ms: 9, picture };
+    let picture = Picture {
+        info: Some(info()),
+        data: None,
+        absence: Some(ImageAbsence::TooLargeForInline),
+    };
+    let frame = Frame {
+        snapshot: Arc::new(bare_snapshot()),
+        expires_unix_ms: 9,
+        picture,
+    };
     let snapshot = super::snapshot::frame(frame);
     let target = snapshot.target.clone().unwrap();
-    assert_eq!(target.window, Some(v1::WindowRef { pid: 7, window_id: 9 }));
+    assert_eq!(
+        target.window,
+        Some(v1::WindowRef {
+            pid: 7,
+            window_id: 9
+        })
+    );
     assert_eq!(target.bounds_screen.unwrap().x, -10.0);
     assert!(target.app_name.is_none() && target.title.is_none() && target.display_id.is_none());
-    assert!(snapshot.selected_text.is_none() && snapshot.menu.is_none() && snapshot.focused_element_token.is_none());
-    assert_eq!(snapshot.truncated, Some(v1::Truncation { elements: false, depth: true }));
-    assert_eq!((snapshot.captured_unix_ms, snapshot.expires_unix_ms), (5, 9));
-    assert_eq!(snapshot.image_absence(), v1::ImageAbsence::TooLargeForInline);
+    assert!(
+        snapshot.selected_text.is_none()
+            && snapshot.menu.is_none()
+            && snapshot.focused_element_token.is_none()
+    );
+    assert_eq!(
+        snapshot.truncated,
+        Some(v1::Truncation {
+            elements: false,
+            depth: true
+        })
+    );
+    assert_eq!(
+        (snapshot.captured_unix_ms, snapshot.expires_unix_ms),
+        (5, 9)
+    );
+    assert_eq!(
+        snapshot.image_absence(),
+        v1::ImageAbsence::TooLargeForInline
+    );
     let image = snapshot.image.clone().unwrap();
-    assert_eq!((image.image_id.as_str(), image.byte_length, image.data.len()), ("img_1", 3, 0));
+    assert_eq!(
+        (image.image_id.as_str(), image.byte_length, image.data.len()),
+        ("img_1", 3, 0)
+    );
     let bytes = snapshot.encode_to_vec();
     assert!(!bytes.windows(6).any(|window| window == b"secret"));
 }
@@ -163,11 +209,22 @@ fn a_bare_frame_holds_only_what_is_there() {
 /// C10: a picture that could not be had is absent with its reason, never an empty picture.
 #[test]
 fn a_missing_picture_says_why() {
-    let picture = Picture { info: None, data: None, absence: Some(ImageAbsence::OmittedByExecutor) };
-    let screen = ScreenPicture { picture, display_id: DisplayId::try_new("1").unwrap(), captured_unix_ms: 5 };
+    let picture = Picture {
+        info: None,
+        data: None,
+        absence: Some(ImageAbsence::OmittedByExecutor),
+    };
+    let screen = ScreenPicture {
+        picture,
+        display_id: DisplayId::try_new("1").unwrap(),
+        captured_unix_ms: 5,
+    };
     let response = super::snapshot::screen(screen, "d".into());
     assert_eq!(response.image, None);
-    assert_eq!(response.image_absence(), v1::ImageAbsence::OmittedByExecutor);
+    assert_eq!(
+        response.image_absence(),
+        v1::ImageAbsence::OmittedByExecutor
+    );
 }
 
 #[test]
