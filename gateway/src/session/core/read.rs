@@ -12,6 +12,7 @@ use maka_cu_protocol::params::{
 };
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry, read_app_list, read_window_list};
 use maka_cu_protocol::results::{Answer, ObserveExpectation, read_observe, read_screen_capture};
+use maka_cu_protocol::rpc::RpcCode;
 use maka_policy_host::facts::SnapshotRow;
 use maka_policy_host::judge::{Answer as Reviewed, Released};
 use maka_policy_host::permit::Receipt;
@@ -65,7 +66,9 @@ impl Core {
         error: &maka_cu_host::CallError,
         decision_id: Option<&str>,
     ) -> CallError {
-        if matches!(error, maka_cu_host::CallError::Rpc(_)) {
+        if let maka_cu_host::CallError::Rpc(rpc) = error
+            && rpc.error.code() == Some(RpcCode::SessionUnknown)
+        {
             self.begun = None;
         }
         outcome::executor_error(error, decision_id)
@@ -210,7 +213,8 @@ impl Core {
         let reader = move |result: &Value| read_screen_capture(result, &image_dir, asked.as_ref());
         let (receipt, captured) = self
             .read(context, Method::ScreenCapture, params.to_value(), reader)
-            .await?;
+            .await
+            .map_err(|error| unknown_display(error, call))?;
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         let file = source(&captured.image, &negotiated);
         let info = self
@@ -234,6 +238,21 @@ impl Core {
             decision_id: self.release(&receipt, None)?,
             value,
         })
+    }
+}
+
+/// Only the executor knows which displays there are: one that it rejects is the caller's mistake.
+fn unknown_display(error: CallError, call: &CaptureCall) -> CallError {
+    match error {
+        CallError::Rpc { number, .. }
+            if call.display_id.is_some() && number == RpcCode::InvalidParams.number() =>
+        {
+            CallError::Malformed {
+                field: "display_id",
+                rule: "not an attached display",
+            }
+        }
+        error => error,
     }
 }
 
