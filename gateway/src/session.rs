@@ -558,3 +558,6 @@ fn random_hex() -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,7 +167,7 @@ impl Core {
                 id: snapshot.snapshot_id.clone(),
                 window: snapshot.target.window(),
                 target: Some(policy::target(&snapshot.target)),
-                window_digest: snapshot.window_digest.to_string(),
+                window_digest: snapshot.window_digest,
                 truncated: snapshot.truncated.elements || snapshot.truncated.depth,
                 bounds: snapshot.target.bounds,
                 scale: snapshot.image.as_ref().map(|image| image.scale),

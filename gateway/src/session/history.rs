@@ -133,3 +133,126 @@ impl History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use maka_cu_protocol::sets::Outcome;
+    use maka_cu_protocol::text::SomeText;
+    use maka_policy_host::call::ExecutorCall;
+    use maka_policy_host::engine::Engine;
+    use maka_policy_host::facts::{Action, Claim, DispatchFacts, Meter, SnapshotRow};
+    use maka_policy_host::judge::{Judge, JudgeOptions};
+    use maka_policy_host::limits::Limits;
+    use maka_policy_host::log::{DecisionLog, LogOptions, OutcomeRecord};
+    use maka_policy_host::set::{Floor, PolicySet};
+
+    use super::*;
+    use crate::policy;
+    use crate::session::caller::{PrincipalName, Reach};
+
+    const REQUEST: &[u8] = b"request";
+
+    fn owner(name: &str) -> Caller {
+        Caller {
+            principal: PrincipalName::new(name),
+            policy_set: "default".into(),
+            grants: Arc::new([]),
+            reach: Reach::Own,
+        }
+    }
+
+    fn launch(key: &str) -> LaunchCall {
+        LaunchCall {
+            tool_call_id: ToolCallId::try_new(key).unwrap(),
+            turn: None,
+            app: SomeText::new("Editor").unwrap(),
+            wait_for_window_ms: None,
+        }
+    }
+
+    /// Has a launch under this key admitted and its outcome logged, as an earlier gateway would have.
+    fn log_launch(judge: &Judge, key: &str, outcome: Option<LoggedOutcome>) {
+        let facts = DispatchFacts {
+            tool_call_id: key.to_owned(),
+            caller: policy::caller(&owner("owner"), "s_1", None),
+            authority: policy::authority(1, false, false),
+            meter: Meter::default(),
+            approval: None,
+            action: Action::Launch("Editor".to_owned()),
+            claim: Claim::default(),
+            snapshot: SnapshotRow::never_seen(""),
+            element: None,
+            focus: None,
+            spent_fingerprint: None,
+            row_version: 0,
+            request: Some(Digest::of(REQUEST)),
+        };
+        let call = ExecutorCall::new("apps.launch", &serde_json::json!({"app": "Editor"})).unwrap();
+        let permit = judge.admit_dispatch(&facts, call).unwrap();
+        if let Some(outcome) = outcome {
+            let record = OutcomeRecord {
+                receipt: permit.receipt(),
+                outcome,
+                tier: None,
+                path: None,
+                effect: None,
+                code: None,
+                withheld: false,
+            };
+            judge.log().outcome(&record).unwrap();
+        }
+    }
+
+    /// After a restart (design.md §4): the logged outcome, or unknown, or not found; never a second launch.
+    #[test]
+    fn a_logged_key_answers_what_the_log_knows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("decisions.jsonl");
+        let engine = Engine::new(Limits::default()).unwrap();
+        let floor = Floor::load(&engine, &serde_json::json!({})).unwrap();
+        let set = PolicySet::new(&engine, "default", &floor, Vec::new()).unwrap();
+        let (log, _) = DecisionLog::open(&path, LogOptions::default()).unwrap();
+        let judge = Judge::try_new(engine, Arc::new(log), JudgeOptions::default()).unwrap();
+        judge.activate(vec![set]).unwrap();
+        log_launch(&judge, "done", Some(LoggedOutcome::Ok));
+        log_launch(&judge, "lost", None);
+        log_launch(&judge, "not_sent", Some(LoggedOutcome::NotForwarded));
+        drop(judge);
+
+        let history = History::load(&path).unwrap();
+        let session = SessionId::try_new("s_1").unwrap();
+        let check = |who: &str, key: &str, request: &[u8]| {
+            let launched = history.launch(&owner(who), &session, &launch(key), Digest::of(request));
+            launched.map(|launched| launched.outcome)
+        };
+        assert!(matches!(check("owner", "done", REQUEST), Ok(Outcome::Ok)));
+        assert!(matches!(
+            check("owner", "lost", REQUEST),
+            Ok(Outcome::Unknown)
+        ));
+        assert!(matches!(
+            check("owner", "not_sent", REQUEST),
+            Err(CallError::SessionUnknown)
+        ));
+        assert!(matches!(
+            check("owner", "never", REQUEST),
+            Err(CallError::SessionUnknown)
+        ));
+        assert!(matches!(
+            check("owner", "done", b"other"),
+            Err(CallError::KeyConflict)
+        ));
+        assert!(matches!(
+            check("other", "done", REQUEST),
+            Err(CallError::SessionForeign)
+        ));
+        assert!(
+            History::load(&folder.path().join("none"))
+                .unwrap()
+                .0
+                .is_empty()
+        );
+    }
+}

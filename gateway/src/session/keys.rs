@@ -6,7 +6,7 @@
 //!
 //! INVARIANT: a key under which something may have been sent never sends again. Every key is remembered for the life of
 //! the session, at most [`KEYS_MAX`] of them; then new keys are refused and the session has to be replaced. Only the
-//! newest [`FRAMES_MAX`] outcomes keep their frames, which are large and soon dead.
+//! newest [`FRAMES_MAX`] outcomes keep their frames, which are large and soon dead, and the newest alone its picture.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +14,7 @@ use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::ToolCallId;
 use maka_policy_host::digest::Digest;
 
-use super::answer::{DispatchOutcome, DomainFault, LaunchOutcome};
+use super::answer::{DispatchOutcome, DomainFault, ImageAbsence, LaunchOutcome};
 
 /// Keys that one session remembers in its life. An entry takes about half a kilobyte.
 pub(crate) const KEYS_MAX: usize = 32_768;
@@ -72,6 +72,9 @@ impl Keys {
             return;
         }
         if matches!(&outcome, Stored::Dispatch(outcome) if outcome.frame.is_some()) {
+            if let Some(newest) = self.with_frame.back().cloned() {
+                self.drop_bytes(&newest);
+            }
             if self.with_frame.len() >= FRAMES_MAX
                 && let Some(oldest) = self.with_frame.pop_front()
             {
@@ -80,6 +83,19 @@ impl Keys {
             self.with_frame.push_back(key.clone());
         }
         self.entries.insert(key.clone(), Entry { request, outcome });
+    }
+
+    /// The bytes of an older picture go; its file went with its frame, so they can not be fetched either.
+    fn drop_bytes(&mut self, key: &ToolCallId) {
+        if let Some(Entry {
+            outcome: Stored::Dispatch(outcome),
+            ..
+        }) = self.entries.get_mut(key)
+            && let Some(frame) = &mut outcome.frame
+            && frame.picture.data.take().is_some()
+        {
+            frame.picture.absence = Some(ImageAbsence::Unreadable);
+        }
     }
 
     /// The frame of an older outcome goes; the outcome says so instead.

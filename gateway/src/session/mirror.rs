@@ -20,14 +20,13 @@ use maka_cu_protocol::domain::{DomainCode, SnapshotFate};
 use maka_cu_protocol::geometry::{
     ImagePoint, ScreenPoint, ScreenRect, WindowRect, image_to_screen, window_rect_to_screen,
 };
-use maka_cu_protocol::ids::{SnapshotId, WindowKey};
+use maka_cu_protocol::ids::{Digest, SnapshotId, WindowKey};
 use maka_policy_host::facts::{ElementRow, SnapshotRow, SnapshotState, Target};
 use maka_policy_host::fingerprint::Fingerprint;
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-/// Snapshot ids that one session remembers in its life. A tombstone takes about a hundred bytes.
-pub(crate) const IDS_MAX: usize = 65_536;
+/// Snapshot ids that one session remembers in its life. A tombstone takes about two hundred bytes.
+pub(crate) const IDS_MAX: usize = 32_768;
 
 /// Bytes that the element rows of all sessions may take together (spec policy §1.3).
 pub(crate) const TOTAL_MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -56,7 +55,7 @@ pub(crate) struct NewRow {
     pub(crate) id: SnapshotId,
     pub(crate) window: WindowKey,
     pub(crate) target: Option<Target>,
-    pub(crate) window_digest: String,
+    pub(crate) window_digest: Digest,
     pub(crate) truncated: bool,
     /// Where the window was, in screen points.
     pub(crate) bounds: ScreenRect,
@@ -112,7 +111,7 @@ type IdHash = [u8; 16];
 
 fn hash_of(id: &str) -> IdHash {
     let mut hash = [0; 16];
-    hash.copy_from_slice(&Sha256::digest(id.as_bytes())[..16]);
+    hash.copy_from_slice(&Digest::of(id.as_bytes()).as_bytes()[..16]);
     hash
 }
 
@@ -123,6 +122,10 @@ struct Tombstone {
     epoch: u64,
     version: u64,
     spent_by: Option<Fingerprint>,
+    /// What it showed: part of the fingerprint by which a repeated action is told from another one.
+    target: Option<Target>,
+    window_digest: Digest,
+    truncated: bool,
 }
 
 #[derive(Debug)]
@@ -211,15 +214,14 @@ impl Mirror {
         for epoch in older.collect::<Vec<_>>() {
             self.die(epoch, SnapshotState::Superseded);
         }
-        while self.rows.values().filter(|row| row.is_live()).count() >= self.live_max
+        // A reserved row is live to the executor, so it counts and can give way like any other.
+        while self.rows.values().filter(|row| row.is_alive()).count() >= self.live_max
             || self.budget.is_over()
         {
-            let oldest = self
-                .rows
-                .iter()
-                .find(|(_, row)| row.is_live())
-                .map(|(epoch, _)| *epoch);
-            let Some(epoch) = oldest else { break };
+            let oldest = self.rows.iter().find(|(_, row)| row.is_alive());
+            let Some(epoch) = oldest.map(|(epoch, _)| *epoch) else {
+                break;
+            };
             self.die(epoch, SnapshotState::Evicted);
         }
         let bytes = new.elements.values().map(size_of_element).sum();
@@ -288,7 +290,7 @@ impl Mirror {
                     epoch: row.epoch,
                     age_ms: millis(now.saturating_duration_since(row.registered) + row.new.age),
                     target: row.new.target.clone(),
-                    window_digest: row.new.window_digest.clone(),
+                    window_digest: row.new.window_digest.to_string(),
                     truncated: row.new.truncated,
                 },
                 version: row.version,
@@ -307,6 +309,9 @@ impl Mirror {
                 owner_session: self.session.clone(),
                 generation: tombstone.generation,
                 epoch: tombstone.epoch,
+                target: tombstone.target.clone(),
+                window_digest: tombstone.window_digest.to_string(),
+                truncated: tombstone.truncated,
                 ..SnapshotRow::never_seen(id.as_str())
             },
             version: tombstone.version,
@@ -390,15 +395,25 @@ impl Mirror {
             return;
         };
         self.budget.give_back(row.bytes);
+        let NewRow {
+            id,
+            target,
+            window_digest,
+            truncated,
+            ..
+        } = row.new;
+        let generation = self.generation;
         let tombstone = Tombstone {
             state,
-            generation: self.generation,
+            generation,
             epoch,
             version,
             spent_by,
+            target,
+            window_digest,
+            truncated,
         };
-        self.tombstones
-            .insert(hash_of(row.new.id.as_str()), tombstone);
+        self.tombstones.insert(hash_of(id.as_str()), tombstone);
     }
 
     fn next_version(&mut self) -> u64 {
@@ -423,6 +438,15 @@ impl Drop for Mirror {
 }
 
 impl Row {
+    /// Whether nothing has ended it yet, reserved or not.
+    fn is_alive(&self) -> bool {
+        match self.hold {
+            Hold::Free => true,
+            Hold::Reserved { died, .. } => died.is_none(),
+        }
+    }
+
+    /// Whether it can be quoted.
     fn is_live(&self) -> bool {
         matches!(self.hold, Hold::Free)
     }

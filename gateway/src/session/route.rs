@@ -5,6 +5,8 @@
 //! the executor takes demands through `host.dispatch`. Everything else is refused before it is sent; finding out from
 //! the answer would be too late.
 
+use std::fmt;
+
 use maka_cu_protocol::action::{ElementAction, PointAction};
 use maka_cu_protocol::generic::{GenericAnchor, GenericDispatchParams, GenericPoint, GenericRoute};
 use maka_cu_protocol::handshake::Capabilities;
@@ -20,12 +22,21 @@ use serde_json::Value;
 use super::call::{DispatchAction, DispatchCall, ImageDelivery, ObserveAfterWish};
 
 /// What would be sent.
-#[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) method: Method,
     pub(crate) params: Value,
     /// Whether it may be sent, once a policy allows it.
     pub(crate) verdict: Verdict,
+}
+
+impl fmt::Debug for Plan {
+    // The params can hold typed text.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut plan = formatter.debug_struct("Plan");
+        plan.field("method", &self.method)
+            .field("verdict", &self.verdict)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether a plan can be carried out.

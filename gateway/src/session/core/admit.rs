@@ -17,8 +17,7 @@ use super::{Context, Core};
 use crate::error::CallError;
 use crate::policy;
 
-/// What is asked of the policy.
-#[derive(Debug)]
+/// What is asked of the policy. Has no `Debug`: its params can hold typed text.
 pub(super) struct Ask<'a> {
     pub(super) tool_call_id: &'a str,
     pub(super) method: Method,

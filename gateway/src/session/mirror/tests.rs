@@ -1,4 +1,3 @@
-use maka_policy_host::digest::Digest;
 use proptest::prelude::*;
 
 use super::*;
@@ -11,7 +10,7 @@ fn id(name: &str) -> SnapshotId {
 }
 
 fn by(number: u8) -> Fingerprint {
-    Fingerprint::from_digest(Digest::of(&[number]))
+    Fingerprint::from_digest(maka_policy_host::digest::Digest::of(&[number]))
 }
 
 fn row(name: &str, window: u32) -> NewRow {
@@ -35,8 +34,14 @@ fn row(name: &str, window: u32) -> NewRow {
             pid: 42,
             window_id: window,
         },
-        target: None,
-        window_digest: "sha256:w".into(),
+        target: Some(Target {
+            pid: 42,
+            process_start: 0,
+            window_id: window,
+            app_id: "org.example.Editor".into(),
+            page: None,
+        }),
+        window_digest: Digest::of(b"window"),
         truncated: false,
         bounds: ScreenRect::try_new(100.0, 200.0, 400.0, 300.0).unwrap(),
         scale: Some(2.0),
@@ -224,10 +229,33 @@ fn the_answer_settles_a_reserved_row() {
     }
 }
 
+/// A repeated action is told from another one by a fingerprint that covers what the frame showed: death forgets none
+/// of it.
+#[test]
+fn a_dead_row_remembers_what_it_showed() {
+    let mut bench = Bench::new();
+    bench.observe("one", 1);
+    let shown = |bench: &mut Bench| {
+        let row = bench.mirror.look(&id("one"), bench.now).unwrap().row;
+        (
+            row.target,
+            row.window_digest,
+            row.truncated,
+            row.epoch,
+            row.owner_session,
+        )
+    };
+    let before = shown(&mut bench);
+    bench.dispatch("one", Settlement::Spent);
+    assert_eq!(bench.state("one"), Some(SnapshotState::Spent));
+    assert_eq!(shown(&mut bench), before);
+}
+
 /// A refusal revives only what did not die while its answer was awaited.
 #[test]
 fn what_died_while_reserved_stays_dead() {
-    let kill: [(&str, fn(&mut Bench), SnapshotState); 3] = [
+    type Kill = fn(&mut Bench);
+    let rows: [(&str, Kill, SnapshotState); 3] = [
         (
             "superseded",
             |bench| bench.observe("newer", 1),
@@ -240,7 +268,7 @@ fn what_died_while_reserved_stays_dead() {
             SnapshotState::OtherGeneration,
         ),
     ];
-    for (name, kill, expected) in kill {
+    for (name, kill, expected) in rows {
         let mut bench = Bench::new();
         bench.observe("one", 1);
         bench.mirror.reserve(&id("one"), by(1));

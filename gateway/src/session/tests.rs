@@ -1,0 +1,163 @@
+use std::path::Path;
+
+use maka_cu_host::selection::{NoBackend, Selection};
+use maka_cu_protocol::ids::ToolCallId;
+use maka_cu_protocol::text::SomeText;
+use maka_policy_host::engine::Engine;
+use maka_policy_host::judge::JudgeOptions;
+use maka_policy_host::limits::Limits;
+use maka_policy_host::log::{DecisionLog, LogOptions};
+
+use super::*;
+
+/// A gateway without an executor and without a policy, which is enough for everything up to judging.
+fn sessions(folder: &Path, settings: SessionSettings) -> Sessions {
+    let (log, _) =
+        DecisionLog::open(&folder.join("decisions.jsonl"), LogOptions::default()).unwrap();
+    let engine = Engine::new(Limits::default()).unwrap();
+    let judge = Arc::new(Judge::try_new(engine, Arc::new(log), JudgeOptions::default()).unwrap());
+    let forward = Forward::new(Selection::None(NoBackend::BinaryPathMissing), judge.clone());
+    Sessions::new(
+        forward,
+        judge,
+        RequestSecret::random().unwrap(),
+        History::default(),
+        settings,
+    )
+}
+
+fn caller(name: &str, reach: Reach) -> Caller {
+    Caller {
+        principal: PrincipalName::new(name),
+        policy_set: "default".into(),
+        grants: Arc::new([]),
+        reach,
+    }
+}
+
+fn launch(key: &str) -> LaunchCall {
+    LaunchCall {
+        tool_call_id: ToolCallId::try_new(key).unwrap(),
+        turn: None,
+        app: SomeText::new("Editor").unwrap(),
+        wait_for_window_ms: None,
+    }
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_the_principal_that_began_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = sessions(folder.path(), SessionSettings::default());
+    let (owner, other) = (caller("owner", Reach::Own), caller("other", Reach::Own));
+    let (viewer, operator) = (
+        caller("viewer", Reach::SeeAll),
+        caller("operator", Reach::All),
+    );
+    let session = sessions.begin(&owner).unwrap().session_id;
+
+    let context = CallContext::default();
+    let call = sessions.list_apps(&other, &session, context).await;
+    assert!(matches!(call, Err(CallError::SessionForeign)), "{call:?}");
+    let call = sessions.list_apps(&operator, &session, context).await;
+    assert!(
+        matches!(call, Err(CallError::SessionForeign)),
+        "not even the operator acts in it: {call:?}"
+    );
+    for (who, seen) in [(&owner, 1), (&other, 0), (&viewer, 1), (&operator, 1)] {
+        assert_eq!(sessions.list(who).len(), seen, "{}", who.principal);
+    }
+    for who in [&other, &viewer] {
+        let ended = sessions.end(who, &session).await;
+        assert!(matches!(ended, Err(CallError::SessionForeign)), "{ended:?}");
+    }
+    sessions.end(&operator, &session).await.unwrap();
+    let ended = sessions.end(&owner, &session).await;
+    assert!(
+        matches!(ended, Err(CallError::SessionUnknown)),
+        "ended twice: {ended:?}"
+    );
+    sessions.shutdown().await;
+}
+
+#[tokio::test]
+async fn sessions_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SessionSettings {
+        per_principal: 2,
+        total: 3,
+        ..SessionSettings::default()
+    };
+    let sessions = sessions(folder.path(), settings);
+    let (one, other) = (caller("one", Reach::Own), caller("other", Reach::Own));
+    let first = sessions.begin(&one).unwrap().session_id;
+    sessions.begin(&one).unwrap();
+    assert!(matches!(
+        sessions.begin(&one),
+        Err(CallError::Limit(Limit::SessionsOfPrincipal))
+    ));
+    sessions.begin(&other).unwrap();
+    assert!(matches!(
+        sessions.begin(&other),
+        Err(CallError::Limit(Limit::SessionsInTotal))
+    ));
+    sessions.end(&one, &first).await.unwrap();
+    sessions.begin(&other).unwrap();
+    sessions.shutdown().await;
+    assert!(matches!(sessions.begin(&one), Err(CallError::Cancelled)));
+    assert!(sessions.list(&one).is_empty());
+}
+
+#[tokio::test]
+async fn an_idle_session_ends_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SessionSettings {
+        idle_ttl: Duration::from_millis(20),
+        ..SessionSettings::default()
+    };
+    let sessions = sessions(folder.path(), settings);
+    let owner = caller("owner", Reach::Own);
+    let session = sessions.begin(&owner).unwrap().session_id;
+    let mut ended = sessions.find(&owner, &session).unwrap().ended;
+    let waited =
+        tokio::time::timeout(Duration::from_secs(10), ended.wait_for(Option::is_some)).await;
+    assert!(waited.unwrap().is_ok());
+    assert!(sessions.list(&owner).is_empty());
+    sessions.shutdown().await;
+}
+
+/// Without a back end every call says so, and a key that sent nothing stays free.
+#[tokio::test]
+async fn nothing_is_sent_without_an_executor() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = sessions(folder.path(), SessionSettings::default());
+    let owner = caller("owner", Reach::Own);
+    let session = sessions.begin(&owner).unwrap().session_id;
+    let context = CallContext::default();
+    for _ in 0..2 {
+        let launched = sessions
+            .launch(&owner, &session, launch("call_1"), context)
+            .await;
+        let Err(CallError::NoBackend { reason }) = launched else {
+            panic!("{launched:?}")
+        };
+        assert_eq!(reason, "binary_path_missing");
+    }
+    let permissions = sessions.check_permissions(context).await;
+    assert!(
+        matches!(permissions, Err(CallError::NoBackend { .. })),
+        "{permissions:?}"
+    );
+    let image = sessions
+        .read_image(&owner, &session, &ImageId::new("img_1"), context)
+        .await;
+    assert!(matches!(image, Err(CallError::ImageUnknown)), "{image:?}");
+    let unknown = SessionId::try_new("s_unknown").unwrap();
+    let launched = sessions
+        .launch(&owner, &unknown, launch("call_1"), context)
+        .await;
+    assert!(
+        matches!(launched, Err(CallError::SessionUnknown)),
+        "{launched:?}"
+    );
+    sessions.shutdown().await;
+}
