@@ -89,10 +89,10 @@ pub enum CallError {
         /// Closed token, for example `platform_unsupported`.
         reason: &'static str,
     },
-    /// The executor is starting and was not ready soon enough. Nothing was sent.
-    #[error("the executor is starting; nothing was sent")]
+    /// The executor is starting and was not ready soon enough, or is ending. Nothing was done.
+    #[error("the executor is starting or stopping; nothing was done")]
     Starting {
-        /// The generation that is starting.
+        /// The generation concerned.
         generation: u64,
     },
     /// The supervisor's own error: not there, lost, of another version, cancelled.

@@ -1,8 +1,8 @@
 //! The only owner of the executor, with two doors.
 //!
-//! - [`Forward::forward`] takes a [`Permit`]: everything that a caller asked for. The permit is used up, its facts are
+//! - `forward` takes a [`Permit`]: everything that a caller asked for. The permit is used up, its facts are
 //!   checked once more against the present, and exactly the params that were judged are sent.
-//! - [`Forward::control`], private behind one function per message, takes a [`HostMessage`]: a closed set of messages
+//! - `control`, private behind one function per message, takes a `HostMessage`: a closed set of messages
 //!   without a caller-chosen action. They are recorded and never denied, because a policy that denies everything must
 //!   not keep the gateway from ending a session.
 //!

@@ -1,6 +1,6 @@
 //! Sessions: who owns them, how many there are, and the one way for a call to reach a desktop.
 //!
-//! Each session is one task with a bounded mailbox that owns the session's snapshots, keys and order; see [`task`]. This
+//! Each session is one task with a bounded mailbox that owns the session's snapshots, keys and order; see `task`. This
 //! file is the registry and the entry: it checks the owner, hands the call to the task and waits for the answer. It
 //! knows nothing of gRPC.
 //!

@@ -9,6 +9,7 @@ use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::ToolCallId;
 use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::dispatch::Verification;
+use maka_cu_protocol::rpc::RpcCode;
 use maka_cu_protocol::sets::{Effect, Outcome, Path, ReleaseReason, RequestStage, Tier};
 
 use super::answer::{DispatchOutcome, DomainFault, LaunchOutcome};
@@ -59,6 +60,12 @@ pub(crate) fn executor_error(error: &ExecutorError, decision_id: Option<&str>) -
                 decision_id,
             },
         },
+        // It is ending, and read the request only to say so.
+        ExecutorError::Rpc(error) if error.error.code() == Some(RpcCode::ShuttingDown) => {
+            CallError::Starting {
+                generation: error.generation,
+            }
+        }
         ExecutorError::Rpc(error) => CallError::Rpc {
             number: error.error.number(),
             generation: error.generation,
