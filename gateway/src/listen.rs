@@ -4,6 +4,8 @@
 //! place, so that no umask ever opens it, not even for a moment. A path is taken over only when it is a socket
 //! that nobody listens on. What was created is removed again, if it is still ours.
 
+pub mod counted;
+
 use std::{
     fs, io,
     net::SocketAddr,

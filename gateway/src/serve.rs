@@ -31,7 +31,7 @@ use crate::{
     config::{self, Config},
     forward::Forward,
     health,
-    listen::{self, ListenError, OwnedFile},
+    listen::{self, ListenError, OwnedFile, counted::Connections},
     principal::Directory,
     session::{
         SessionSettings, Sessions,
@@ -235,12 +235,15 @@ impl Gateway {
         });
         let layer = AuthenticateLayer::new(directory, config.dev);
         let router = || router(layer.clone(), Arc::clone(&edge), health_service.clone());
+        let connections = Connections::default();
         if let Some(incoming) = listeners.tcp {
+            let incoming = connections.clone().accept(incoming);
             let served = router()
                 .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
             tasks.spawn(async move { served.await.map_err(ServeError::from) });
         }
         if let Some(incoming) = listeners.unix {
+            let incoming = connections.accept(incoming);
             let served = router()
                 .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
             tasks.spawn(async move { served.await.map_err(ServeError::from) });
