@@ -11,6 +11,7 @@ mod encode;
 mod image_chunks;
 mod policies;
 pub mod status;
+mod unread;
 
 use std::{sync::Arc, time::Instant};
 

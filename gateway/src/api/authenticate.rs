@@ -10,11 +10,17 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::future::Either;
+use futures_util::{
+    FutureExt as _,
+    future::{Either, Map},
+};
 use tonic::{Status, transport::server::UdsConnectInfo};
 use tower::{Layer, Service};
 
-use super::status::{Unauthenticated, forbidden, unauthenticated, unimplemented};
+use super::{
+    status::{Unauthenticated, forbidden, unauthenticated, unimplemented},
+    unread,
+};
 use crate::principal::{
     Directory, Principal,
     access::{self, Access},
@@ -46,6 +52,9 @@ impl<S> Layer<S> for AuthenticateLayer {
     }
 }
 
+/// What is done to an answer.
+type Explain<R, E> = fn(Result<R, E>) -> Result<R, E>;
+
 /// The service that admits or answers.
 #[derive(Clone, Debug)]
 pub struct Authenticate<S> {
@@ -60,7 +69,10 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = Either<S::Future, Ready<Result<S::Response, S::Error>>>;
+    type Future = Either<
+        Map<S::Future, Explain<S::Response, S::Error>>,
+        Ready<Result<S::Response, S::Error>>,
+    >;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(context)
@@ -76,7 +88,14 @@ where
                 if let Some(principal) = principal {
                     request.extensions_mut().insert(principal);
                 }
-                Either::Left(self.inner.call(request))
+                // The standard services keep the answers that their specifications give them.
+                let explain: Explain<S::Response, S::Error> =
+                    if request.uri().path().starts_with("/maka.") {
+                        |answered| answered.map(unread::explain)
+                    } else {
+                        |answered| answered
+                    };
+                Either::Left(self.inner.call(request).map(explain))
             }
             Err(status) => Either::Right(ready(Ok(status.into_http()))),
         }

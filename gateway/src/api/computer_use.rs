@@ -2,17 +2,24 @@
 
 use std::sync::Arc;
 
+use maka_cu_protocol::domain::DomainCode;
 use maka_policy_host::prebuilt;
 use maka_proto::v1::{self, computer_use_server::ComputerUse};
+use prost::Message as _;
 use tonic::{Request, Response, Status};
 
 use super::{
-    Edge, answered, caller, deadline,
+    Edge, MAX_ANSWER_BYTES, answered, caller, deadline,
     decode::{self, scalar, violations::Violations},
     encode,
     image_chunks::ImageChunks,
+    status,
 };
-use crate::{forward::Backend, session::answer::ImageId};
+use crate::{
+    error::CallError,
+    forward::Backend,
+    session::answer::{DomainFault, ImageId},
+};
 
 #[derive(Debug)]
 pub(super) struct ComputerUseService(pub(super) Arc<Edge>);
@@ -162,10 +169,19 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.snapshot(&caller, &session, call, context),
         )
         .await?;
-        Ok(Response::new(v1::SnapshotResponse {
+        let response = v1::SnapshotResponse {
             snapshot: Some(encode::snapshot::frame(frame.value)),
             decision_id: frame.decision_id,
-        }))
+        };
+        if response.encoded_len() > MAX_ANSWER_BYTES {
+            let fault = DomainFault::of(DomainCode::ResponseTooLarge);
+            let decision_id = Some(response.decision_id);
+            return Err(status::status_of(&CallError::Refused {
+                fault,
+                decision_id,
+            }));
+        }
+        Ok(Response::new(response))
     }
 
     async fn dispatch(
@@ -181,7 +197,15 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.dispatch(&caller, &session, call, context),
         )
         .await?;
-        Ok(Response::new(encode::outcome::dispatch(outcome)))
+        let mut result = encode::outcome::dispatch(outcome);
+        // What happened is told in any case; only the frame after it is left out.
+        if result.encoded_len() > MAX_ANSWER_BYTES {
+            result.snapshot = None;
+            result.observation_error = Some(encode::scalar::fault(&DomainFault::of(
+                DomainCode::ResponseTooLarge,
+            )));
+        }
+        Ok(Response::new(result))
     }
 
     async fn capture_screen(

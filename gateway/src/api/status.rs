@@ -284,6 +284,28 @@ pub(crate) fn malformed(violations: Violations) -> Status {
     )
 }
 
+/// The message is not protobuf of its type, or was cut short.
+#[must_use]
+pub(crate) fn unreadable() -> Status {
+    edge(
+        MALFORMED,
+        "message_unreadable",
+        "the request is not a complete protobuf message of its type",
+        Vec::new(),
+    )
+}
+
+/// The message is larger than any request has to be.
+#[must_use]
+pub(crate) fn too_large() -> Status {
+    edge(
+        row(Code::ResourceExhausted, Retry::Never),
+        "message_too_large",
+        "the request is larger than 256 KiB; send less text in one action",
+        Vec::new(),
+    )
+}
+
 /// Why a caller is not known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unauthenticated {

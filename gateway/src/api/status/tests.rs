@@ -369,7 +369,7 @@ fn edge_rows() -> Vec<Status> {
     let unknown = Unauthenticated::ALL.map(unauthenticated);
     unknown
         .into_iter()
-        .chain([forbidden(), unimplemented()])
+        .chain([forbidden(), unimplemented(), unreadable(), too_large()])
         .collect()
 }
 
