@@ -164,11 +164,14 @@ impl Forward {
             .is_ok_and(|service| service.options().allow_global_pointer)
     }
 
+    /// What was agreed on with the executor that is ready now.
+    pub(crate) fn negotiated(&self) -> Option<Arc<Negotiated>> {
+        self.service().ok().and_then(MakaCuService::negotiated)
+    }
+
     /// The generation that is ready now; 0 when none is.
     pub(crate) fn generation(&self) -> u64 {
-        self.service()
-            .ok()
-            .and_then(MakaCuService::negotiated)
+        self.negotiated()
             .map_or(0, |negotiated| negotiated.generation)
     }
 

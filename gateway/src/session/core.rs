@@ -12,6 +12,7 @@ pub(crate) use act::{request_of_dispatch, request_of_launch};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use maka_cu_host::CallError as ExecutorError;
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::image::ImageRef;
@@ -36,6 +37,9 @@ use super::shared::Shared;
 use crate::error::CallError;
 use crate::forward::{Forward, Sending};
 use crate::policy::{self, actions::TextKey};
+
+/// How long the executor may take to begin a session.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the executor may take to end a session.
 const END_PATIENCE: Duration = Duration::from_secs(2);
@@ -94,7 +98,7 @@ impl Core {
         }
     }
 
-    /// A ready executor that knows this session. Rows and images of an earlier one die here.
+    /// A ready executor. Rows and images of an earlier one die here.
     async fn ready(&mut self, context: Context<'_>) -> Result<Arc<Negotiated>, CallError> {
         let negotiated = self
             .parts
@@ -102,6 +106,12 @@ impl Core {
             .ready(context.cancel)
             .await
             .map_err(outcome::not_ready)?;
+        self.adopt(&negotiated);
+        Ok(negotiated)
+    }
+
+    /// Goes over to the executor that is there now, if it is another one.
+    fn adopt(&mut self, negotiated: &Negotiated) {
         let generation = negotiated.generation;
         if generation != self.generation {
             let limits = negotiated.handshake.limits;
@@ -115,26 +125,51 @@ impl Core {
             self.generation = generation;
             self.publish();
         }
-        if self.begun != Some(generation) {
-            let begun = self
-                .parts
-                .forward
-                .begin_session(&self.id, self.sending(context, Duration::ZERO))
-                .await;
-            match begun
-                .map_err(|error| outcome::executor_error(&error, None))?
-                .value
-            {
-                Answer::Done(_) => self.begun = Some(generation),
-                Answer::Refused(refusal) => {
-                    return Err(CallError::Refused {
-                        fault: DomainFault::from(&refusal),
-                        decision_id: None,
-                    });
-                }
-            }
+    }
+
+    /// Lets the executor know this session. Comes after the judgement, so that a refused call sends nothing at all.
+    ///
+    /// The caller can not cancel it and its deadline does not end it: an executor that was stopped half-way may know
+    /// the session while we do not, and would reject every later begin.
+    async fn begin(&mut self) -> Result<(), CallError> {
+        if self.begun == Some(self.generation) {
+            return Ok(());
         }
-        Ok(negotiated)
+        let sending = self.own_message(BEGIN_PATIENCE);
+        let begun = self.parts.forward.begin_session(&self.id, sending).await;
+        match begun {
+            Ok(maka_cu_host::Answer {
+                value: Answer::Done(_),
+                generation,
+            }) => {
+                self.begun = Some(generation);
+                Ok(())
+            }
+            Ok(maka_cu_host::Answer {
+                value: Answer::Refused(refusal),
+                ..
+            }) => Err(CallError::Refused {
+                fault: DomainFault::from(&refusal),
+                decision_id: None,
+            }),
+            // The executor was lost; the call itself was not sent.
+            Err(ExecutorError::Lifecycle(error)) if error.possibly_delivered() => {
+                Err(CallError::Starting {
+                    generation: error.generation,
+                })
+            }
+            Err(error) => Err(outcome::executor_error(&error, None)),
+        }
+    }
+
+    /// How a message of the session itself is sent: by nobody's deadline but its own.
+    fn own_message(&self, patience: Duration) -> Sending {
+        Sending {
+            session: Some(self.id.clone()),
+            deadline: Some(Instant::now() + patience),
+            extra: Duration::ZERO,
+            cancel: CancellationToken::new(),
+        }
     }
 
     fn sending(&self, context: Context<'_>, extra: Duration) -> Sending {
@@ -277,12 +312,7 @@ impl Core {
         if !known {
             return EndedSession::default();
         }
-        let sending = Sending {
-            session: Some(self.id.clone()),
-            deadline: Some(Instant::now() + END_PATIENCE),
-            extra: Duration::ZERO,
-            cancel: CancellationToken::new(),
-        };
+        let sending = self.own_message(END_PATIENCE);
         match self.parts.forward.end_session(&self.id, sending).await {
             Ok(maka_cu_host::Answer {
                 value: Answer::Done(ended),

@@ -200,6 +200,15 @@ pub(crate) fn launch(decision_id: String, outcome: Outcome, error: DomainFault) 
     }
 }
 
+/// Cancelled before it was sent.
+pub(crate) fn launch_cancelled(decision_id: String) -> LaunchOutcome {
+    launch(
+        decision_id,
+        Outcome::Refused,
+        DomainFault::of(DomainCode::Aborted),
+    )
+}
+
 /// Possibly delivered, and no answer that can be believed.
 pub(crate) fn launch_lost(
     decision_id: String,

@@ -14,11 +14,12 @@ use maka_cu_protocol::results::dispatch::{
 };
 use maka_cu_protocol::results::{Answer, Launched, read_launch};
 use maka_cu_protocol::sets::{Effect, Outcome, Path, Tier};
+use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::digest::Digest;
 use maka_policy_host::facts::{Action, Claim, DispatchResult};
 use maka_policy_host::judge::{Answer as Reviewed, Released};
 use maka_policy_host::log::{LoggedOutcome, OutcomeRecord};
-use maka_policy_host::permit::Receipt;
+use maka_policy_host::permit::{Permit, Receipt};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -91,7 +92,13 @@ impl Core {
         if call.observe_after.is_some() && !self.mirror.has_room() {
             return Err(CallError::Limit(Limit::SnapshotsInSession));
         }
-        let outcome = self.dispatch_new(context, call, request).await?;
+        let outcome = match self.dispatch_new(context, call, request).await {
+            Err(error) if takes_key(context, &error) => {
+                let decision_id = error.decision_id().unwrap_or_default().to_owned();
+                outcome::dispatch_cancelled(call, decision_id)
+            }
+            outcome => outcome?,
+        };
         if !call.dry_run {
             self.keys.keep(
                 &call.tool_call_id,
@@ -147,6 +154,7 @@ impl Core {
             self.log_not_forwarded(permit.receipt());
             return answer;
         }
+        self.begin_for(&permit).await?;
         let expected = Expected::of(
             call,
             &negotiated,
@@ -170,6 +178,15 @@ impl Core {
         let answer = sent.await;
         self.settle_dispatch(call, &negotiated, plan.method, receipt, answer)
             .await
+    }
+
+    /// Lets the executor know the session before an action is sent to it; if that fails, the action is not.
+    async fn begin_for(&mut self, permit: &Permit<ExecutorCall>) -> Result<(), CallError> {
+        let begun = self.begin().await;
+        if begun.is_err() {
+            self.log_not_forwarded(permit.receipt());
+        }
+        begun
     }
 
     fn ask_dispatch<'a>(&self, call: &'a DispatchCall, plan: &'a Plan, request: Digest) -> Ask<'a> {
@@ -482,7 +499,13 @@ impl Core {
         if self.quarantined {
             return Err(CallError::SessionQuarantined);
         }
-        let outcome = self.launch_new(context, call, request).await?;
+        let outcome = match self.launch_new(context, call, request).await {
+            Err(error) if takes_key(context, &error) => {
+                let decision_id = error.decision_id().unwrap_or_default().to_owned();
+                outcome::launch_cancelled(decision_id)
+            }
+            outcome => outcome?,
+        };
         self.keys.keep(
             &call.tool_call_id,
             request,
@@ -495,11 +518,7 @@ impl Core {
     pub(crate) fn abandon_launch(&mut self, call: &LaunchCall) {
         let request = request_of_launch(&self.parts.secret, &self.id, call);
         if matches!(self.keys.look(&call.tool_call_id, request), Known::Free) {
-            let outcome = outcome::launch(
-                String::new(),
-                Outcome::Refused,
-                DomainFault::of(DomainCode::Aborted),
-            );
+            let outcome = outcome::launch_cancelled(String::new());
             self.keys.keep(
                 &call.tool_call_id,
                 request,
@@ -529,6 +548,7 @@ impl Core {
             ..Ask::read(Method::AppsLaunch, &params)
         };
         let permit = self.judge(context, &ask)?;
+        self.begin_for(&permit).await?;
         let sending = self.sending(context, Duration::from_millis(wait.0));
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
             core.parts
@@ -543,11 +563,9 @@ impl Core {
                 decision_id,
                 outcome::release_reason(&error),
             )),
-            Err(error) if outcome::was_cancelled(&error) => Ok(outcome::launch(
-                decision_id,
-                Outcome::Refused,
-                DomainFault::of(DomainCode::Aborted),
-            )),
+            Err(error) if outcome::was_cancelled(&error) => {
+                Ok(outcome::launch_cancelled(decision_id))
+            }
             Err(error) => Err(self.lost(&error, Some(&decision_id))),
         };
         match &outcome {
@@ -593,6 +611,12 @@ impl Core {
         }
         outcome
     }
+}
+
+/// Whether a call that was given up keeps its key although nothing was sent: repeating it is then a question, not an
+/// order. What a policy refused leaves its key free as ever.
+fn takes_key(context: Context<'_>, error: &CallError) -> bool {
+    context.cancel.is_cancelled() && !matches!(error, CallError::Policy(_))
 }
 
 /// How an ending leaves the quoted row (design.md §5.1).

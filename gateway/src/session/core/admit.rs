@@ -100,6 +100,9 @@ impl Core {
         if let Ok(sent) = send(self, permit, now) {
             return Ok(sent);
         }
+        if let Some(negotiated) = self.parts.forward.negotiated() {
+            self.adopt(&negotiated);
+        }
         let permit = self.judge(context, ask)?;
         let now = self.recheck(ask);
         if let Ok(sent) = send(self, permit, now) {

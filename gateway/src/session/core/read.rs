@@ -37,6 +37,7 @@ impl Core {
     ) -> Result<(Receipt, T), CallError> {
         let ask = Ask::read(method, &params);
         let permit = self.judge(context, &ask)?;
+        self.begin().await?;
         let sending = self.sending(context, Duration::ZERO);
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
             core.parts
@@ -137,6 +138,7 @@ impl Core {
             return Err(CallError::Limit(Limit::SnapshotsInSession));
         }
         let negotiated = self.ready(context).await?;
+        within_limits(call, &negotiated)?;
         let (target, window) = match &call.target {
             ObserveWish::App(app) => (ObserveTarget::App(app.clone()), None),
             ObserveWish::Window(window) => (ObserveTarget::Window(*window), Some(*window)),
@@ -153,7 +155,6 @@ impl Core {
             menu: call.menu.clone(),
             ..ObserveParams::new(self.id.clone(), target)
         };
-        within_limits(&params, &negotiated)?;
         let image_dir = negotiated.image_dir.clone();
         let reader = move |result: &Value| {
             // A missing picture is told to the caller (field report C10) rather than held against the executor.
@@ -257,16 +258,12 @@ fn unknown_display(error: CallError, call: &CaptureCall) -> CallError {
 }
 
 /// Bounds above the executor's limits are the caller's mistake, and are told before anything is sent.
-fn within_limits(params: &ObserveParams, negotiated: &Negotiated) -> Result<(), CallError> {
+fn within_limits(call: &SnapshotCall, negotiated: &Negotiated) -> Result<(), CallError> {
     let limits = &negotiated.handshake.limits;
     let rows = [
-        ("max_elements", params.max_elements, limits.max_elements),
-        ("max_depth", params.max_depth, limits.max_depth),
-        (
-            "max_text_chars",
-            params.max_text_chars,
-            limits.max_text_chars,
-        ),
+        ("max_elements", call.max_elements, limits.max_elements),
+        ("max_depth", call.max_depth, limits.max_depth),
+        ("max_text_chars", call.max_text_chars, limits.max_text_chars),
     ];
     match rows
         .into_iter()
