@@ -227,6 +227,12 @@ impl Forward {
         R: FnOnce(&Value) -> Result<T, Violation>,
     {
         let (call, receipt) = permit.redeem(now)?;
+        tracing::trace!(
+            method = call.method(),
+            decision_id = %receipt.decision_id(),
+            generation = now.executor_generation,
+            "forwarding"
+        );
         let (this, generation) = (self.clone(), now.executor_generation);
         let sent = async move {
             let Ok(service) = this.service() else {
