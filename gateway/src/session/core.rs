@@ -1,13 +1,17 @@
 //! The state of one session and what it does with a call: look the key up, judge, send, settle, review.
 //!
-//! Owned by one task, which runs one call at a time; so facts are captured, judged and redeemed without anything in
-//! between, and the next call is judged on the settled mirror.
+//! Owned by one task, which runs one call at a time: nothing of the session changes between judging and sending but by
+//! time or with the executor, which is checked when the permit is used, and the next call is judged on the settled
+//! mirror.
 
 mod act;
 mod admit;
+mod dispatch;
+mod launch;
 mod read;
 
-pub(crate) use act::{request_of_dispatch, request_of_launch};
+pub(crate) use dispatch::request_of_dispatch;
+pub(crate) use launch::request_of_launch;
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
