@@ -10,6 +10,8 @@
 //! one is reaped; the generation only grows.
 
 mod ending;
+#[cfg(test)]
+mod races;
 mod requests;
 mod starting;
 

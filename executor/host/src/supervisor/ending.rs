@@ -111,7 +111,7 @@ impl Supervisor {
         }
     }
 
-    /// Begins the end of the child that greets or is ready.
+    /// Begins the end of the child that greets or is ready. In any other state there is nothing left to end.
     pub(super) fn end(
         &mut self,
         reason: ReleaseReason,
@@ -121,7 +121,10 @@ impl Supervisor {
     ) {
         let child = match std::mem::replace(&mut self.state, State::Unavailable) {
             State::Greeting { child } | State::Ready { child, .. } => child,
-            other => unreachable!("no child can be ended in {other:?}"),
+            other => {
+                self.state = other;
+                return;
+            }
         };
         let now = Instant::now();
         let phase = match how {
@@ -288,8 +291,12 @@ impl Supervisor {
 
     /// The child is gone; what comes next?
     fn conclude(&mut self) {
-        let State::Ending(ending) = std::mem::replace(&mut self.state, State::Unavailable) else {
-            unreachable!("only an ending is concluded");
+        let ending = match std::mem::replace(&mut self.state, State::Unavailable) {
+            State::Ending(ending) => ending,
+            other => {
+                self.state = other;
+                return;
+            }
         };
         let Ending {
             child,

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use super::ending::{How, Then};
+use super::ending::{Ending, How, Then};
 use super::{Generation, Shared, Started, State, Supervisor};
 use crate::error::{Breach, LifecycleCause};
 use crate::event::{Event, Release};
@@ -230,14 +230,14 @@ impl Supervisor {
         }
     }
 
-    fn next_generation(&mut self, pin: Pin) {
+    pub(super) fn next_generation(&mut self, pin: Pin) {
         self.generation += 1;
         self.pin = Some(pin);
         self.pending.begin_generation();
     }
 
     /// Step 5: ask the child who it is.
-    fn greet(&mut self, child: Child, image_dir: PathBuf) {
+    pub(super) fn greet(&mut self, child: Child, image_dir: PathBuf) {
         let Child {
             pid,
             leash,
@@ -311,34 +311,42 @@ impl Supervisor {
         Some(params.write())
     }
 
-    /// The handshake was answered.
+    /// The handshake was answered, by a child that greets or by one whose end was heard of before its last words.
     pub(super) fn greeted(&mut self, body: ResponseBody) {
-        let answer = match body {
-            ResponseBody::Result(result) => {
-                read_handshake(&result, &self.shared.options.protocol_version)
-            }
-            ResponseBody::Error(error)
-                if error.code() == Some(RpcCode::ProtocolVersionMismatch) =>
-            {
-                Err(StartFailure::VersionMismatch)
-            }
-            ResponseBody::Error(error) => Err(StartFailure::HandshakeRpc {
-                code: error.number(),
-            }),
-            ResponseBody::Malformed(violation) => Err(StartFailure::HandshakeViolation {
-                breach: Breach::Field(violation),
-            }),
-        };
-        match answer {
-            Ok(handshake) => self.ready(handshake),
-            Err(failure) => self.greeting_failed(failure),
+        let answer = read_answer(body, &self.shared.options.protocol_version);
+        match (&mut self.state, answer) {
+            (State::Greeting { .. }, Ok(handshake)) => self.ready(handshake),
+            (State::Greeting { .. }, Err(failure)) => self.greeting_failed(failure),
+            // The exit and the answer of a child that answers and ends at once race on two channels. What it said
+            // tells more than that it ended: a mismatch stays one and is not tried again.
+            (
+                State::Ending(Ending {
+                    then: Then::FailedStart(failure @ StartFailure::ExitedEarly { .. }),
+                    ..
+                }),
+                Err(said),
+            ) => *failure = said,
+            // A good handshake of a dead child, or the end was decided otherwise.
+            (
+                State::Ending(_)
+                | State::Idle { .. }
+                | State::BackingOff { .. }
+                | State::Preparing
+                | State::Ready { .. }
+                | State::Unavailable
+                | State::Disposed,
+                _,
+            ) => {}
         }
     }
 
     fn ready(&mut self, handshake: Handshake) {
-        let State::Greeting { child } = std::mem::replace(&mut self.state, State::Unavailable)
-        else {
-            unreachable!("only a greeting is answered by a handshake");
+        let child = match std::mem::replace(&mut self.state, State::Unavailable) {
+            State::Greeting { child } => child,
+            other => {
+                self.state = other;
+                return;
+            }
         };
         child
             .streams
@@ -459,7 +467,23 @@ impl Supervisor {
     }
 }
 
-/// Reads the answer to `host.hello` (spec 2.2). Another version is told from a malformed answer before anything else is read.
+/// What the answer to `host.hello` comes down to, whichever form it has.
+fn read_answer(body: ResponseBody, protocol: &str) -> Result<Handshake, StartFailure> {
+    match body {
+        ResponseBody::Result(result) => read_handshake(&result, protocol),
+        ResponseBody::Error(error) if error.code() == Some(RpcCode::ProtocolVersionMismatch) => {
+            Err(StartFailure::VersionMismatch)
+        }
+        ResponseBody::Error(error) => Err(StartFailure::HandshakeRpc {
+            code: error.number(),
+        }),
+        ResponseBody::Malformed(violation) => Err(StartFailure::HandshakeViolation {
+            breach: Breach::Field(violation),
+        }),
+    }
+}
+
+/// Reads the result of `host.hello` (spec 2.2). Another version is told from a malformed answer before anything else is read.
 fn read_handshake(result: &Value, protocol: &str) -> Result<Handshake, StartFailure> {
     let violated = |violation| StartFailure::HandshakeViolation {
         breach: Breach::Field(violation),
