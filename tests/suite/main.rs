@@ -1,0 +1,18 @@
+//! The end-to-end suite: one module per user-visible behaviour, all against real processes and sockets.
+
+mod canary;
+mod cancel;
+mod clients;
+mod deny_all;
+mod health;
+mod idempotency;
+mod linux_desktop;
+mod malformed;
+mod outcomes;
+mod refusals;
+mod roles;
+mod serve;
+mod shutdown;
+mod startup;
+mod supervisor;
+mod walk;

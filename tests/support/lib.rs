@@ -1,0 +1,12 @@
+//! Shared pieces of the end-to-end tests: binaries, gateway processes, clients, desktops.
+//!
+//! Nothing here links the gateway or wasmtime: the tests drive real processes, as users do.
+
+pub mod binaries;
+pub mod client;
+#[cfg(target_os = "linux")]
+pub mod desktop;
+pub mod fake;
+pub mod gateway;
+pub mod raw;
+pub mod tools;
