@@ -20,6 +20,7 @@ pub mod config;
 pub mod doctor;
 pub mod health;
 pub mod listen;
+pub mod probe;
 pub mod serve;
 pub mod state_dir;
 pub mod telemetry;

@@ -1,4 +1,4 @@
-//! The command line: `serve`, `check`, `doctor` and `token`.
+//! The command line: `serve`, `probe`, `check`, `doctor` and `token`.
 
 use std::{
     io::{self, Write as _},
@@ -10,7 +10,7 @@ use std::{
 use clap::{Parser, Subcommand};
 use maka_gateway::{
     config::{Config, ConfigError},
-    doctor,
+    doctor, probe,
     principal::token::Token,
     serve::{self, Stop},
     telemetry::{self, Chain},
@@ -45,6 +45,15 @@ enum Command {
         /// The configuration; deploy/gateway.toml documents every key.
         #[arg(long)]
         config: PathBuf,
+    },
+    /// Ask a running gateway whether it serves; fails when it does not.
+    Probe {
+        /// The configuration that the gateway was started with.
+        #[arg(long)]
+        config: PathBuf,
+        /// Wait so many seconds for it to come up.
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        wait: u32,
     },
     /// Read the configuration and say what is wrong with it.
     Check {
@@ -94,6 +103,13 @@ fn run(command: Command) -> Result<(), Failure> {
             let config = Config::load(&config).map_err(Failure::Config)?;
             telemetry::install(config.telemetry);
             block_on(serve(config))
+        }
+        Command::Probe { config, wait } => {
+            let config = Config::load(&config).map_err(Failure::Config)?;
+            let wait = Duration::from_secs(wait.into());
+            block_on(async {
+                probe::probe(&config, wait).await.map_err(|error| Failure::Run(error.into()))
+            })
         }
         Command::Check { config } => {
             let config = Config::load(&config).map_err(Failure::Config)?;
