@@ -61,6 +61,11 @@ impl Deadline {
         self.cancel.is_cancelled()
     }
 
+    /// Ends when the caller gives up, which may be never. The time has no part in it.
+    pub async fn cancelled(&self) {
+        self.cancel.cancelled().await;
+    }
+
     /// Blocks for `pause`, less when the deadline comes first. Only for threads that may block.
     ///
     /// A cancellation is noticed within 10 ms.

@@ -10,9 +10,9 @@ use maka_cu_protocol::results::dispatch::{
     DispatchAnswer, Ending, PostFrame, Settle, Verification,
 };
 use maka_cu_protocol::sets::{Path, SettleMode, Tier};
-use tokio_util::sync::CancellationToken;
 
 use crate::call::Call;
+use crate::deadline::Deadline;
 use crate::executor::{Executor, Fault};
 use crate::observe::{self, Look};
 use crate::reply::Reply;
@@ -79,12 +79,14 @@ fn attempt(
         .observe_after
         .as_ref()
         .is_some_and(|after| after.settle == SettleMode::Quiesce);
-    let bound = binding::bind(executor, session, params, ticket)?;
+    let deadline = executor.deadline_of(ticket);
+    let bound = binding::bind(executor, session, params, ticket, &deadline)?;
     let plan = action::plan(&params.action, &bound)?;
-    let sight = Sight::before(executor, &plan, &bound, settle, ticket)?;
-    // The point of no return: from here on the outcome is reported, cancelled or not.
+    let sight = Sight::before(executor, &plan, &bound, settle, &deadline)?;
+    // The point of no return: from here on the outcome is reported, cancelled or not. A cancel only ends the waiting: the
+    // host gives the answer two seconds and then takes the whole executor for hung (spec §8.4).
     ticket.commit()?;
-    let performance = action::perform(executor, &plan, &bound);
+    let performance = action::perform(executor, &plan, &bound, &deadline);
     let answer = |ending, path| DispatchAnswer {
         ending,
         path,
@@ -96,6 +98,7 @@ fn attempt(
     };
     let path = match performance {
         Performance::Done { path } => path,
+        Performance::Aborted => return Err(DomainCode::Aborted.into()),
         Performance::NotActionable => return Err(DomainCode::ElementNotActionable.into()),
         Performance::Failed { path } => {
             return Ok(answer(
@@ -111,9 +114,9 @@ fn attempt(
             ));
         }
     };
-    let (verdict, settled) = sight.after(executor, &plan, &bound);
+    let (verdict, settled) = sight.after(executor, &plan, &bound, &deadline);
     executor.sessions().spend(session, &bound.snapshot.id);
-    let frame = frame_after(executor, session, params, &bound);
+    let frame = frame_after(executor, session, params, &bound, &deadline);
     let Verdict {
         effect,
         method,
@@ -131,12 +134,14 @@ fn attempt(
     })
 }
 
-/// The frame that was asked for. That it cannot be taken changes nothing about the outcome of the action.
+/// The frame that was asked for. That it cannot be taken changes nothing about the outcome of the action. One that is
+/// cancelled is `aborted`: nobody waits for the sight any more, only for the outcome.
 fn frame_after(
     executor: &Executor,
     session: &SessionHandle,
     params: &DispatchElementParams,
     bound: &Bound,
+    deadline: &Deadline,
 ) -> PostFrame {
     let Some(after) = &params.observe_after else {
         return PostFrame::None;
@@ -144,8 +149,14 @@ fn frame_after(
     let target = ObserveTarget::Window(bound.snapshot.window);
     let mut look = Look::at(executor, target, after.include_image, after.menu.clone());
     look.envelope_bytes = DISPATCH_ENVELOPE_BYTES;
-    // A cancel comes too late for the action and would only cost the caller the sight of it.
-    let taken = observe::take(executor, session, &look, &CancellationToken::new());
+    if deadline.is_cancelled() {
+        return PostFrame::Failed(DomainCode::Aborted);
+    }
+    let taken = observe::take(executor, session, &look, deadline);
+    // Whatever a cancelled look came to, it is not the whole of the window.
+    if deadline.is_cancelled() {
+        return PostFrame::Failed(DomainCode::Aborted);
+    }
     let registered = taken.and_then(|frame| {
         executor.sessions().register(session, frame.kept)?;
         Ok(frame.wire)

@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::backend::Backend;
 use crate::backend::error::BackendError;
 use crate::call::Call;
+use crate::deadline::Deadline;
 use crate::image::store::ImageStore;
 use crate::reply::Reply;
 use crate::server::lanes::LaneKey;
@@ -32,6 +33,9 @@ use crate::{dispatch, launch, lists, observe, screen};
 
 /// Time for one list, one lock check, one permission check.
 pub const LIST_BUDGET: Duration = Duration::from_secs(4);
+
+/// `treeWalkCeilingMs` where none is advertised.
+pub const WALK_CEILING_MS: u64 = 6_000;
 
 /// Everything that requests share.
 #[derive(Debug)]
@@ -244,6 +248,15 @@ impl Executor {
     /// Deletes what is older than its time to live.
     pub fn sweep(&self) {
         self.sessions().sweep(Instant::now());
+    }
+
+    /// The time that one observe or dispatch may take, all its steps together, and its cancellation. Made of the advertised
+    /// ceilings and the time of one list, which is less than what a host that reads the limits waits (design 5.4).
+    #[must_use]
+    pub fn deadline_of(&self, ticket: &Ticket) -> Deadline {
+        let walk = self.limits.tree_walk_ceiling_ms.unwrap_or(WALK_CEILING_MS);
+        let ceilings = Duration::from_millis(walk.saturating_add(self.limits.settle_ceiling_ms));
+        Deadline::cancellable(ceilings + LIST_BUDGET, ticket.cancelled().clone())
     }
 
     /// How often to call [`Executor::sweep`].

@@ -6,6 +6,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::backend::desktop::WindowInfo;
+use crate::backend::tree::{NodeRef, WalkBudget, WalkScope};
+use crate::deadline::Deadline;
+use crate::dispatch::occlusion;
+use crate::executor::{Executor, Fault, LIST_BUDGET, WALK_CEILING_MS, bounded, now_ms};
+use crate::reply::{ENVELOPE_BYTES, encoded_len};
+use crate::server::ticket::Ticket;
+use crate::session::SessionHandle;
+use crate::snapshot::Snapshot;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::{Digest, WindowKey};
 use maka_cu_protocol::json::Json;
@@ -15,17 +24,6 @@ use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::Observed;
 use maka_cu_protocol::sets::Permission;
 use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, SnapshotTarget};
-use tokio_util::sync::CancellationToken;
-
-use crate::backend::desktop::WindowInfo;
-use crate::backend::tree::{NodeRef, WalkBudget, WalkScope};
-use crate::deadline::Deadline;
-use crate::dispatch::occlusion;
-use crate::executor::{Executor, Fault, LIST_BUDGET, bounded, now_ms};
-use crate::reply::{ENVELOPE_BYTES, encoded_len};
-use crate::server::ticket::Ticket;
-use crate::session::SessionHandle;
-use crate::snapshot::Snapshot;
 use tree::{Parts, Trees};
 
 pub mod picture;
@@ -111,7 +109,7 @@ pub fn observe(
     look.max_elements = tighter(params.max_elements, look.max_elements);
     look.max_depth = tighter(params.max_depth, look.max_depth);
     look.max_text_chars = tighter(params.max_text_chars, look.max_text_chars);
-    let frame = take(executor, &session, &look, ticket.cancelled())?;
+    let frame = take(executor, &session, &look, &executor.deadline_of(ticket))?;
     // From here on the snapshot is the session's newest, and the host has to be told.
     ticket.commit()?;
     executor.sessions().register(&session, frame.kept)?;
@@ -120,7 +118,7 @@ pub fn observe(
     })
 }
 
-/// Takes a snapshot without registering it. Blocks.
+/// Takes a snapshot without registering it. Blocks, until the deadline at most.
 ///
 /// # Errors
 /// A domain refusal, or `session_unknown` when the session ended meanwhile.
@@ -128,10 +126,10 @@ pub fn take(
     executor: &Executor,
     session: &SessionHandle,
     look: &Look,
-    cancel: &CancellationToken,
+    deadline: &Deadline,
 ) -> Result<Frame, Fault> {
     let backend = executor.backend();
-    let within = |budget| Deadline::cancellable(budget, cancel.clone());
+    let within = |budget| deadline.at_most(budget);
     check_access(executor, &within(LIST_BUDGET))?;
     let windows = backend.windows(&within(LIST_BUDGET))?;
     let target = resolve(executor, &look.target, &windows, &within(LIST_BUDGET))?;
@@ -152,7 +150,7 @@ pub fn take(
         )?),
         false => None,
     };
-    let trees = walk(executor, &root, target.key, look, cancel)?;
+    let trees = walk(executor, &root, target.key, look, deadline)?;
     let snapshot_id = executor.sessions().reserve(session)?;
     let (image, stored) = picture.map_or((None, None), |picture| {
         (Some(picture.reference), Some(picture.file))
@@ -297,15 +295,12 @@ fn walk(
     root: &NodeRef,
     key: WindowKey,
     look: &Look,
-    cancel: &CancellationToken,
+    deadline: &Deadline,
 ) -> Result<Trees, Fault> {
     let limits = executor.limits();
     let milliseconds =
         |limit: Option<u64>, default: u64| Duration::from_millis(limit.unwrap_or(default));
-    let clock = Deadline::cancellable(
-        milliseconds(limits.tree_walk_ceiling_ms, 6_000),
-        cancel.clone(),
-    );
+    let clock = deadline.at_most(milliseconds(limits.tree_walk_ceiling_ms, WALK_CEILING_MS));
     let menu = match &look.menu {
         None => None,
         Some(scope) => {

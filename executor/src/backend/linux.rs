@@ -126,8 +126,13 @@ impl LinuxDesktop {
     ) -> Result<T, BackendError> {
         let left = deadline.remaining();
         // The timer needs the runtime, so it is made inside.
-        self.block_on(async { timeout(left, calls).await })
-            .map_err(|_| BackendError::Timeout)
+        self.block_on(async {
+            tokio::select! {
+                biased;
+                answer = timeout(left, calls) => answer.map_err(|_| BackendError::Timeout),
+                () = deadline.cancelled() => Err(BackendError::Timeout),
+            }
+        })
     }
 
     fn bus(&self, deadline: &Deadline) -> Result<Arc<Bus>, BackendError> {

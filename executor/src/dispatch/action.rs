@@ -14,9 +14,8 @@ use crate::dispatch::binding::{self, Bound};
 use crate::dispatch::settle::{self, Look, Settled};
 use crate::dispatch::verdict::Verdict;
 use crate::executor::{Executor, Fault, LIST_BUDGET};
-use crate::server::ticket::Ticket;
 
-/// Time for one command.
+/// Time for all commands of one action.
 const PERFORM_BUDGET: Duration = Duration::from_secs(5);
 
 /// Time for one look at the whole window.
@@ -54,6 +53,8 @@ pub enum Performance {
     },
     /// The element does not offer the action; nothing was attempted.
     NotActionable,
+    /// The request was cancelled before the first was sent; nothing happened.
+    Aborted,
     /// The first was rejected; nothing happened.
     Failed {
         /// The mechanism that was tried.
@@ -113,20 +114,32 @@ pub fn plan(action: &ElementAction, bound: &Bound) -> Result<Plan, Fault> {
     }
 }
 
-/// Carries the plan out. A failure after at least one delivered repetition leaves the outcome unknown.
+/// Carries the plan out. A failure after at least one delivered repetition leaves the outcome unknown, and so does a cancel
+/// between two of them.
 #[must_use]
-pub fn perform(executor: &Executor, plan: &Plan, bound: &Bound) -> Performance {
+pub fn perform(
+    executor: &Executor,
+    plan: &Plan,
+    bound: &Bound,
+    deadline: &Deadline,
+) -> Performance {
+    let deadline = deadline.at_most(PERFORM_BUDGET);
     let (command, times) = match plan {
         Plan::Verb { verb, times } => (ElementCommand::Perform(*verb), *times),
         Plan::Write { value } => (ElementCommand::SetValue(value.clone()), 1),
     };
     let mut delivered = None;
     for _ in 0..times {
-        match executor
-            .backend()
-            .perform(&bound.node, &command, &Deadline::within(PERFORM_BUDGET))
-        {
+        let done = match deadline.is_cancelled() {
+            true => Err(PerformError::NotActionable),
+            false => executor.backend().perform(&bound.node, &command, &deadline),
+        };
+        match done {
             Ok(Performed { path }) => delivered = Some(path),
+            // Whether it is actionable was asked with no time left to hear the answer.
+            Err(PerformError::NotActionable) if delivered.is_none() && deadline.is_cancelled() => {
+                return Performance::Aborted;
+            }
             Err(error) => return after_failure(error, delivered),
         }
     }
@@ -155,12 +168,11 @@ impl Sight {
         plan: &Plan,
         bound: &Bound,
         settle: bool,
-        ticket: &Ticket,
+        deadline: &Deadline,
     ) -> Result<Self, Fault> {
         match plan {
             Plan::Verb { .. } if settle => {
-                let deadline = Deadline::cancellable(LOOK_BUDGET, ticket.cancelled().clone());
-                let look = look(executor, bound, &deadline);
+                let look = look(executor, bound, &deadline.at_most(LOOK_BUDGET));
                 if deadline.is_cancelled() {
                     return Err(DomainCode::Aborted.into());
                 }
@@ -174,17 +186,19 @@ impl Sight {
         }
     }
 
-    /// Looks again and judges. Blocks for as long as settling takes.
+    /// Looks again and judges. Blocks for as long as settling takes, but not beyond the deadline: a caller that cancelled
+    /// gets the verdict on what was seen by then.
     #[must_use]
     pub fn after(
         self,
         executor: &Executor,
         plan: &Plan,
         bound: &Bound,
+        deadline: &Deadline,
     ) -> (Verdict, Option<Settled>) {
         match (self, plan) {
             (Self::Window(before), _) => {
-                let settled = settle(executor, bound);
+                let settled = settle(executor, bound, deadline);
                 (Verdict::tree_delta(before, settled.last), Some(settled))
             }
             (
@@ -194,8 +208,8 @@ impl Sight {
                 },
                 Plan::Write { value },
             ) => {
-                let settled = wanted.then(|| settle(executor, bound));
-                let after = read_back(executor, bound, before.as_ref());
+                let settled = wanted.then(|| settle(executor, bound, deadline));
+                let after = read_back(executor, bound, before.as_ref(), deadline);
                 let text =
                     |value: &Option<AppText>| value.as_ref().map(|value| value.as_str().to_owned());
                 let verdict = Verdict::value_readback(
@@ -213,10 +227,15 @@ impl Sight {
 }
 
 /// The value after a write: the first that differs from the one before, or the last that was read in time.
-fn read_back(executor: &Executor, bound: &Bound, before: Option<&AppText>) -> Option<AppText> {
-    let patience = Deadline::within(READBACK_PATIENCE);
+fn read_back(
+    executor: &Executor,
+    bound: &Bound,
+    before: Option<&AppText>,
+    deadline: &Deadline,
+) -> Option<AppText> {
+    let patience = deadline.at_most(READBACK_PATIENCE);
     loop {
-        let node = binding::read_one(executor, &bound.node, &Deadline::within(LIST_BUDGET))
+        let node = binding::read_one(executor, &bound.node, &deadline.at_most(LIST_BUDGET))
             .ok()
             .flatten();
         let after = node.and_then(|node| node.value);
@@ -227,10 +246,10 @@ fn read_back(executor: &Executor, bound: &Bound, before: Option<&AppText>) -> Op
     }
 }
 
-fn settle(executor: &Executor, bound: &Bound) -> Settled {
+fn settle(executor: &Executor, bound: &Bound, deadline: &Deadline) -> Settled {
     let ceiling = Duration::from_millis(executor.limits().settle_ceiling_ms);
-    settle::settle(ceiling, || {
-        look(executor, bound, &Deadline::within(LOOK_BUDGET))
+    settle::settle(ceiling, deadline, || {
+        look(executor, bound, &deadline.at_most(LOOK_BUDGET))
     })
 }
 

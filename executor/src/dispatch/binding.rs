@@ -36,7 +36,7 @@ pub struct Bound {
     pub now: RawNode,
 }
 
-/// Runs the checks in their order.
+/// Runs the checks in their order, within the deadline of the request.
 ///
 /// # Errors
 /// The first check that fails.
@@ -45,9 +45,10 @@ pub fn bind(
     session: &SessionHandle,
     params: &DispatchElementParams,
     ticket: &Ticket,
+    deadline: &Deadline,
 ) -> Result<Bound, Fault> {
     let backend = executor.backend();
-    let within = |budget| Deadline::cancellable(budget, ticket.cancelled().clone());
+    let within = |budget| deadline.at_most(budget);
     let snapshot =
         executor
             .sessions()

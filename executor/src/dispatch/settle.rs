@@ -2,13 +2,15 @@
 //!
 //! A look is one reading of the window digest over the elements that the quoted snapshot recorded. Two equal looks one
 //! after the other mean rest. The wait never exceeds its ceiling by more than one look, and the time it states is the
-//! time it took.
+//! time it took. A wait that is cut short by its deadline ends as one at its ceiling does, with what was seen by then.
 
 use std::time::{Duration, Instant};
 
 use maka_cu_protocol::ids::{Digest, Millis};
 use maka_cu_protocol::results::dispatch::Settle;
 use maka_cu_protocol::sets::SettleReason;
+
+use crate::deadline::Deadline;
 
 /// Time between two looks.
 pub const POLL: Duration = Duration::from_millis(50);
@@ -63,25 +65,37 @@ impl Settled {
     }
 }
 
-/// Looks until two looks agree or no further look is affordable. Blocks.
-pub fn settle(ceiling: Duration, look: impl FnMut() -> Look) -> Settled {
-    settle_by(&RealClock(Instant::now()), ceiling, look)
+/// Looks until two looks agree, no further look is affordable, or the deadline is over. Blocks.
+pub fn settle(ceiling: Duration, deadline: &Deadline, look: impl FnMut() -> Look) -> Settled {
+    let clock = RealClock {
+        started: Instant::now(),
+        deadline,
+    };
+    settle_by(&clock, ceiling, look)
 }
 
 trait Clock {
     fn elapsed(&self) -> Duration;
+    fn is_over(&self) -> bool;
     fn sleep(&self, pause: Duration);
 }
 
-struct RealClock(Instant);
+struct RealClock<'d> {
+    started: Instant,
+    deadline: &'d Deadline,
+}
 
-impl Clock for RealClock {
+impl Clock for RealClock<'_> {
     fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        self.started.elapsed()
+    }
+
+    fn is_over(&self) -> bool {
+        self.deadline.is_over()
     }
 
     fn sleep(&self, pause: Duration) {
-        std::thread::sleep(pause);
+        self.deadline.pause(pause);
     }
 }
 
@@ -100,7 +114,13 @@ fn settle_by(clock: &impl Clock, ceiling: Duration, mut look: impl FnMut() -> Lo
                 last,
             };
         }
-        if ceiling.saturating_sub(waited) < costliest + POLL {
+        let over = clock.is_over();
+        if over || ceiling.saturating_sub(waited) < costliest + POLL {
+            // The look that was cut short saw nothing, the one before it did.
+            let last = match (last, previous) {
+                (Look::Unreadable, Some(previous)) if over => previous,
+                (last, _) => last,
+            };
             let reason = if previous.is_some() {
                 SettleReason::Ceiling
             } else {
@@ -123,11 +143,16 @@ mod tests {
 
     use super::*;
 
-    struct FakeClock(Cell<Duration>);
+    /// A time, and the time at which the deadline is over.
+    struct FakeClock(Cell<Duration>, Duration);
 
     impl Clock for FakeClock {
         fn elapsed(&self) -> Duration {
             self.0.get()
+        }
+
+        fn is_over(&self) -> bool {
+            self.0.get() >= self.1
         }
 
         fn sleep(&self, pause: Duration) {
@@ -137,7 +162,7 @@ mod tests {
 
     /// Each look costs `cost_ms` and sees the digest of the next number; the last number repeats.
     fn check(ceiling_ms: u64, cost_ms: u64, seen: &[Option<u8>], expected: (SettleReason, u64)) {
-        let clock = FakeClock(Cell::new(Duration::ZERO));
+        let clock = FakeClock(Cell::new(Duration::ZERO), Duration::MAX);
         let mut looks = 0;
         let settled = settle_by(&clock, Duration::from_millis(ceiling_ms), || {
             clock.sleep(Duration::from_millis(cost_ms));
@@ -162,6 +187,40 @@ mod tests {
             waited_ms <= ceiling_ms + cost_ms,
             "at most one look beyond the ceiling"
         );
+    }
+
+    /// A deadline ends the wait at once, with the last thing that was seen; a look that it cut short saw nothing.
+    #[test]
+    fn a_deadline_ends_the_wait_with_what_was_seen() {
+        use SettleReason::{Ceiling, WindowTooSlow};
+        let seen = |number: u8| Look::Digest(Digest::of(&[number]));
+        let rows = [
+            (0, WindowTooSlow, Look::Unreadable, 0),
+            (10, WindowTooSlow, seen(1), 10),
+            (65, Ceiling, seen(1), 65),
+            (70, Ceiling, seen(2), 70),
+        ];
+        for (deadline_ms, reason, last, waited_ms) in rows {
+            let deadline = Duration::from_millis(deadline_ms);
+            let clock = FakeClock(Cell::new(Duration::ZERO), deadline);
+            let mut looks = 0;
+            let settled = settle_by(&clock, Duration::from_secs(60), || {
+                let left = deadline.saturating_sub(clock.elapsed());
+                clock.sleep(left.min(Duration::from_millis(10)));
+                looks += 1;
+                if left < Duration::from_millis(10) {
+                    Look::Unreadable
+                } else {
+                    seen(looks)
+                }
+            });
+            let expected = Settled {
+                waited: Duration::from_millis(waited_ms),
+                reason,
+                last,
+            };
+            assert_eq!(settled, expected, "{deadline_ms}");
+        }
     }
 
     /// Spec §12.5 row 62.

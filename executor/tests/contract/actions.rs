@@ -306,6 +306,40 @@ fn menu_items_are_pressed_like_controls_and_disabled_ones_are_refused() {
     desk::find(&result["snapshot"], "Saved");
 }
 
+/// Spec §3.12 and §8.4: a cancel after the action was performed ends the waiting and not the truth. A host kills an executor
+/// that answers a cancel later than after two seconds; this window would have been waited for for a day.
+#[test]
+fn a_cancel_after_the_action_ends_the_settling_and_tells_the_outcome() {
+    let mut client = desk::start_with(&["--limit", "settleCeilingMs=86400000"]);
+    let snapshot = desk::observe(&mut client, "org.contract.Restless");
+    let place = |client: &mut crate::client::Client| {
+        let windows = client.ok("window.list", json!({ "session": SESSION }))["windows"].clone();
+        let windows = windows.as_array().unwrap().clone();
+        let mut own = windows
+            .iter()
+            .filter(|one| one["appId"] == "org.contract.Restless");
+        own.next().unwrap()["bounds"]["x"].clone()
+    };
+    let before = place(&mut client);
+    let id = client.send(
+        "dispatch.element",
+        desk::click_params(&snapshot, "Step aside"),
+    );
+    client.wait_until("the press moves the window", |client| {
+        place(client) != before
+    });
+    assert!(!client.has_answer(id), "it is being waited for rest");
+    client.cancel(id);
+    let result = client.wait(id)["result"].clone();
+    assert_eq!(result["outcome"], "ok", "{result}");
+    assert_eq!(result["path"], "ax_action");
+    assert_eq!(result["settle"]["quiesced"], false);
+    assert_eq!(result["postObservationError"]["code"], "aborted");
+    assert!(result.get("snapshot").is_none());
+    let again = client.call("dispatch.element", desk::click_params(&snapshot, "Press"));
+    assert_eq!(desk::declared(&again)[4], "snapshot_spent");
+}
+
 #[test]
 fn a_cancel_before_the_commit_aborts_and_one_after_it_is_ignored() {
     let mut client = desk::start();

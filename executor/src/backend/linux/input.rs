@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use maka_cu_protocol::sets::{ElementActionKind, ElementVerb, ImageFormat, Path};
+use tokio::time::sleep;
 use zbus::wire::Variant;
 
 use super::bus::{Bus, CallError, ObjectRef};
@@ -21,6 +22,10 @@ const VALUE: &str = "org.a11y.atspi.Value";
 /// A program may open a window, or run a query, before it answers. Longer than a reading call, because giving up here
 /// turns a success into an unknown outcome.
 const ACT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the answer to a command that was sent is still waited for when the caller gives up. Its outcome is unknown then,
+/// which is worse than a late answer, so a little time is worth it; the host grants two seconds in all.
+const CANCEL_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What this back end offers.
 pub(super) fn capabilities() -> BackendCapabilities {
@@ -73,7 +78,7 @@ async fn act(
     let patience = ACT_TIMEOUT.min(deadline.remaining());
     if let Some(index) = index.and_then(|index| i32::try_from(index).ok()) {
         let answer = bus.call(object, ACTION, "DoAction", &index, patience);
-        return outcome(Path::AxAction, answer.await);
+        return outcome(Path::AxAction, unless_cancelled(deadline, answer).await);
     }
     let parent = node.parent.as_ref().filter(|_| verb == ElementVerb::Press);
     let parent = &parent.ok_or(PerformError::NotActionable)?.object;
@@ -89,7 +94,7 @@ async fn act(
     let place = place.and_then(|place| i32::try_from(place).ok());
     let place = place.ok_or(PerformError::NotActionable)?;
     let answer = bus.call(parent, SELECTION, "SelectChild", &place, patience);
-    outcome(Path::AxSelect, answer.await)
+    outcome(Path::AxSelect, unless_cancelled(deadline, answer).await)
 }
 
 async fn set_value(
@@ -109,10 +114,9 @@ async fn set_value(
     let patience = ACT_TIMEOUT.min(deadline.remaining());
     match value_source(core.role, core.states, core.interfaces) {
         ValueSource::Secret | ValueSource::Text => {
-            let answer = bus
-                .call::<_, bool>(object, EDITABLE_TEXT, "SetTextContents", &text, patience)
-                .await;
-            outcome(Path::AxAttribute, answer)
+            let answer =
+                bus.call::<_, bool>(object, EDITABLE_TEXT, "SetTextContents", &text, patience);
+            outcome(Path::AxAttribute, unless_cancelled(deadline, answer).await)
         }
         ValueSource::Number => {
             let number: f64 = text
@@ -122,18 +126,28 @@ async fn set_value(
             if !number.is_finite() {
                 return Err(PerformError::NotActionable);
             }
-            let answer = bus
-                .set_property(
-                    object,
-                    VALUE,
-                    "CurrentValue",
-                    Variant::from(number),
-                    patience,
-                )
-                .await;
+            let value = Variant::from(number);
+            let answer = bus.set_property(object, VALUE, "CurrentValue", value, patience);
+            let answer = unless_cancelled(deadline, answer).await;
             outcome(Path::AxAttribute, answer.map(|()| true))
         }
         ValueSource::Check | ValueSource::None => Err(PerformError::NotActionable),
+    }
+}
+
+/// The answer to a command, which stays out when the caller gives up.
+async fn unless_cancelled<T>(
+    deadline: &Deadline,
+    answer: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let given_up = async {
+        deadline.cancelled().await;
+        sleep(CANCEL_PATIENCE).await;
+    };
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        () = given_up => Err(CallError::Timeout),
     }
 }
 
