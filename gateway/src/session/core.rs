@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{DomainFault, EndedSession, Frame, ImageAbsence, Picture};
 use super::call::{ImageDelivery, Turn};
 use super::caller::Caller;
-use super::image::{self, INLINE_MAX_BYTES, ReadError, Source};
+use super::image::{self, INLINE_MAX_BYTES, ReadError, Source, Stored};
 use super::index::Owners;
 use super::keys::Keys;
 use super::meter::Meter;
@@ -186,12 +186,13 @@ impl Core {
     }
 
     /// Takes a snapshot of an answer into the mirror and makes what the caller gets of it, without the picture's bytes.
+    /// The picture can be fetched when it is added to the images, which comes after the review.
     fn register(
         &mut self,
         snapshot: Snapshot,
         delivery: ImageDelivery,
         negotiated: &Negotiated,
-    ) -> Frame {
+    ) -> (Frame, Option<Stored>) {
         let now = Instant::now();
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         // The clock of the answer is the executor's; a future time would lengthen the life of a frame.
@@ -218,32 +219,28 @@ impl Core {
         self.parts
             .owners
             .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
-        let image = snapshot.image.as_ref();
-        let info = image.map(|image| {
-            self.images().add(
-                image,
-                source(image, negotiated),
-                Some(snapshot.snapshot_id.clone()),
-                expires,
-            )
+        let image = snapshot.image.as_ref().map(|image| {
+            let frame = Some(snapshot.snapshot_id.clone());
+            Stored::new(image, source(image, negotiated), frame, expires)
         });
-        let absence = match (delivery, &info) {
+        let absence = match (delivery, &image) {
             (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
             (ImageDelivery::Reference | ImageDelivery::Inline, None) => {
                 Some(ImageAbsence::OmittedByExecutor)
             }
             (ImageDelivery::Reference | ImageDelivery::Inline, Some(_)) => None,
         };
-        let info = info.filter(|_| delivery != ImageDelivery::None);
-        Frame {
+        let image = image.filter(|_| delivery != ImageDelivery::None);
+        let frame = Frame {
             snapshot: Arc::new(snapshot),
             expires_unix_ms,
             picture: Picture {
-                info,
+                info: image.as_ref().map(|image| image.info.clone()),
                 data: None,
                 absence,
             },
-        }
+        };
+        (frame, image)
     }
 
     /// Fills in the bytes of a picture that is wanted inline.
@@ -253,15 +250,14 @@ impl Core {
     async fn inline(
         &self,
         picture: &mut Picture,
-        source: Option<Source>,
+        image: Option<&Stored>,
         delivery: ImageDelivery,
         method: Method,
     ) -> Result<(), CallError> {
-        let (ImageDelivery::Inline, Some(info), Some(source)) =
-            (delivery, picture.info.clone(), source)
-        else {
+        let (ImageDelivery::Inline, Some(image)) = (delivery, image) else {
             return Ok(());
         };
+        let (info, source) = (image.info.clone(), image.source.clone());
         if info.byte_length > INLINE_MAX_BYTES {
             picture.absence = Some(ImageAbsence::TooLargeForInline);
             return Ok(());

@@ -46,25 +46,17 @@ pub(crate) struct Source {
     pub(crate) generation: u64,
 }
 
-/// The images of one session.
-#[derive(Debug, Default)]
-pub(crate) struct Images {
-    oldest_first: VecDeque<Stored>,
-    minted: u64,
-}
-
-impl Images {
-    /// Takes an image in and names it. The name says nothing about the file.
-    pub(crate) fn add(
-        &mut self,
+impl Stored {
+    /// Names an image of an answer. The name says nothing about the file and cannot be guessed. Nobody can fetch the
+    /// image before [`Images::add`], which comes after the answer was released.
+    pub(crate) fn new(
         image: &ImageRef,
         source: Source,
         snapshot: Option<SnapshotId>,
         expires: Instant,
-    ) -> ImageInfo {
-        self.minted += 1;
+    ) -> Self {
         let info = ImageInfo {
-            image_id: ImageId(format!("img_{}", self.minted)),
+            image_id: ImageId(format!("img_{}", super::random_hex())),
             format: image.format,
             width_px: image.width_px,
             height_px: image.height_px,
@@ -72,16 +64,28 @@ impl Images {
             sha256: image.sha256,
             scale: image.scale,
         };
-        if self.oldest_first.len() >= IMAGES_MAX {
-            self.oldest_first.pop_front();
-        }
-        self.oldest_first.push_back(Stored {
-            info: info.clone(),
+        Self {
+            info,
             source,
             snapshot,
             expires,
-        });
-        info
+        }
+    }
+}
+
+/// The images of one session.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    oldest_first: VecDeque<Stored>,
+}
+
+impl Images {
+    /// Lets an image be fetched.
+    pub(crate) fn add(&mut self, image: Stored) {
+        if self.oldest_first.len() >= IMAGES_MAX {
+            self.oldest_first.pop_front();
+        }
+        self.oldest_first.push_back(image);
     }
 
     /// The image of this name, while it may be fetched.
@@ -285,16 +289,24 @@ mod tests {
             generation: 1,
         };
         let frame = SnapshotId::try_new("snap").unwrap();
-        let framed = images
-            .add(&image, source(), Some(frame.clone()), later)
-            .image_id;
-        let screen = images.add(&image, source(), None, later).image_id;
+        let framed = Stored::new(&image, source(), Some(frame), later);
+        let screen = Stored::new(&image, source(), None, later);
+        let ids = (framed.info.image_id.clone(), screen.info.image_id.clone());
+        assert!(
+            images.find(&ids.0, now).is_none(),
+            "not before it is released"
+        );
+        assert_ne!(ids.0, ids.1);
+        assert_eq!(ids.0.as_str().len(), "img_".len() + 32, "128 random bits");
+        images.add(framed);
+        images.add(screen);
+        let (framed, screen) = ids;
         assert!(images.find(&framed, now).is_some() && images.find(&screen, now).is_some());
         assert!(images.find(&framed, later).is_none());
         images.retain(now, |_| false);
         assert!(images.find(&framed, now).is_none() && images.find(&screen, now).is_some());
         for _ in 0..=IMAGES_MAX {
-            images.add(&image, source(), None, later);
+            images.add(Stored::new(&image, source(), None, later));
         }
         assert_eq!(images.oldest_first.len(), IMAGES_MAX);
         assert!(images.find(&screen, now).is_none());

@@ -22,11 +22,12 @@ use tokio::time::Instant;
 
 use super::act::takes_key;
 use super::admit::Ask;
-use super::{Context, Core, outcome, source};
+use super::{Context, Core, outcome};
 use crate::error::{CallError, Limit};
 use crate::policy::{self, actions, words};
 use crate::session::answer::{DispatchOutcome, DomainFault, Frame};
 use crate::session::call::{DispatchAction, DispatchCall, ImageDelivery};
+use crate::session::image::Stored as Image;
 use crate::session::keys::{Known, Stored};
 use crate::session::mirror::Settlement;
 use crate::session::route::{self, Plan, Verdict};
@@ -283,7 +284,7 @@ impl Core {
         let arm_ok = answer.ending == Ending::Done;
         let error = answer.ending.refusal().map(DomainFault::from);
         let outcome = answer.ending.outcome();
-        let (frame, observation_error) = self
+        let (frame, image, observation_error) = self
             .post_frame(call, negotiated, method, answer.frame, arm_ok)
             .await;
         let mut outcome = DispatchOutcome {
@@ -322,12 +323,15 @@ impl Core {
                 withheld: true,
                 ..outcome
             };
+        } else if let Some(image) = image {
+            self.images().add(image);
         }
         self.log_dispatch(receipt, &outcome);
         outcome
     }
 
-    /// The frame after an action, registered whether or not the caller gets to see it: the executor has it.
+    /// The frame after an action, registered whether or not the caller gets to see it: the executor has it. Its picture
+    /// is for the caller only once the review has released it.
     async fn post_frame(
         &mut self,
         call: &DispatchCall,
@@ -335,29 +339,24 @@ impl Core {
         method: Method,
         frame: PostFrame,
         is_done: bool,
-    ) -> (Option<Frame>, Option<DomainFault>) {
+    ) -> (Option<Frame>, Option<Image>, Option<DomainFault>) {
+        let without = |code| (None, None, Some(DomainFault::of(code)));
         let wish = call.observe_after.as_ref();
         match frame {
             // An executor that did the action owes the frame or the reason why there is none.
-            PostFrame::None if is_done && wish.is_some() => {
-                (None, Some(DomainFault::of(DomainCode::CaptureFailed)))
-            }
-            PostFrame::None => (None, None),
-            PostFrame::Failed(code) => (None, Some(DomainFault::of(code))),
+            PostFrame::None if is_done && wish.is_some() => without(DomainCode::CaptureFailed),
+            PostFrame::None => (None, None, None),
+            PostFrame::Failed(code) => without(code),
             PostFrame::Taken(snapshot) => {
                 let delivery = wish.map_or(ImageDelivery::None, |wish| wish.image);
-                let file = snapshot
-                    .image
-                    .as_ref()
-                    .map(|image| source(image, negotiated));
-                let mut frame = self.register(*snapshot, delivery, negotiated);
+                let (mut frame, image) = self.register(*snapshot, delivery, negotiated);
                 match self
-                    .inline(&mut frame.picture, file, delivery, method)
+                    .inline(&mut frame.picture, image.as_ref(), delivery, method)
                     .await
                 {
-                    Ok(()) => (Some(frame), None),
+                    Ok(()) => (Some(frame), image, None),
                     // The picture was not what the executor said, which ended it: its frames are dead.
-                    Err(_) => (None, Some(DomainFault::of(DomainCode::CaptureFailed))),
+                    Err(_) => without(DomainCode::CaptureFailed),
                 }
             }
         }

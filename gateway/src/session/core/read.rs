@@ -23,8 +23,9 @@ use super::admit::Ask;
 use super::{Context, Core, outcome, source};
 use crate::error::{CallError, Limit};
 use crate::policy;
-use crate::session::answer::{Decided, DomainFault, Frame, ImageAbsence, Picture, ScreenPicture};
+use crate::session::answer::{Decided, DomainFault, Frame, Picture, ScreenPicture};
 use crate::session::call::{CaptureCall, ImageDelivery, ObserveWish, SnapshotCall};
+use crate::session::image::Stored;
 
 impl Core {
     /// Judges a read, sends it, and reads the answer. The review is the caller's, after the mirror has the answer.
@@ -170,16 +171,18 @@ impl Core {
         let (receipt, snapshot) = self
             .read(context, Method::Observe, params.to_value(), reader)
             .await?;
-        let image = snapshot
-            .image
-            .as_ref()
-            .map(|image| source(image, &negotiated));
         let fresh = policy::fresh_row(&snapshot, self.id.as_str(), negotiated.generation);
-        let mut frame = self.register(snapshot, call.image, &negotiated);
-        self.inline(&mut frame.picture, image, call.image, Method::Observe)
+        let (mut frame, image) = self.register(snapshot, call.image, &negotiated);
+        let picture = &mut frame.picture;
+        self.inline(picture, image.as_ref(), call.image, Method::Observe)
             .await?;
+        let decision_id = self.release(&receipt, Some(fresh))?;
+        // Not before the review: what is withheld must not be there to be fetched.
+        if let Some(image) = image {
+            self.images().add(image);
+        }
         Ok(Decided {
-            decision_id: self.release(&receipt, Some(fresh))?,
+            decision_id,
             value: frame,
         })
     }
@@ -218,27 +221,28 @@ impl Core {
             .map_err(|error| unknown_display(error, call))?;
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         let file = source(&captured.image, &negotiated);
-        let info = self
-            .images()
-            .add(&captured.image, file.clone(), None, Instant::now() + ttl);
-        let absence: Option<ImageAbsence> = None;
+        let image = Stored::new(&captured.image, file, None, Instant::now() + ttl);
         let mut picture = Picture {
-            info: Some(info),
+            info: Some(image.info.clone()),
             data: None,
-            absence,
+            absence: None,
         };
-        self.inline(&mut picture, Some(file), call.image, Method::ScreenCapture)
-            .await?;
+        self.inline(
+            &mut picture,
+            Some(&image),
+            call.image,
+            Method::ScreenCapture,
+        )
+        .await?;
         let Millis(captured_unix_ms) = captured.captured_at;
         let value = ScreenPicture {
             picture,
             display_id: captured.display_id,
             captured_unix_ms,
         };
-        Ok(Decided {
-            decision_id: self.release(&receipt, None)?,
-            value,
-        })
+        let decision_id = self.release(&receipt, None)?;
+        self.images().add(image);
+        Ok(Decided { decision_id, value })
     }
 }
 
