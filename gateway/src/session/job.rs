@@ -34,6 +34,10 @@ pub(crate) enum Work {
     Capture(CaptureCall, Reply<Decided<ScreenPicture>>),
     Launch(LaunchCall, Reply<LaunchOutcome>),
     Dispatch(Box<DispatchCall>, Reply<DispatchOutcome>),
+    /// A launch whose caller was told that it comes too late: only its key is still to say so.
+    LateLaunch(LaunchCall),
+    /// A dispatch, likewise.
+    LateDispatch(Box<DispatchCall>),
 }
 
 impl Work {
@@ -42,7 +46,12 @@ impl Work {
         match self {
             Self::Launch(call, _) => Some(&call.tool_call_id),
             Self::Dispatch(call, _) => Some(&call.tool_call_id),
-            Self::Apps(_) | Self::Windows(_) | Self::Snapshot(..) | Self::Capture(..) => None,
+            Self::Apps(_)
+            | Self::Windows(_)
+            | Self::Snapshot(..)
+            | Self::Capture(..)
+            | Self::LateLaunch(_)
+            | Self::LateDispatch(_) => None,
         }
     }
 
@@ -55,6 +64,7 @@ impl Work {
             Self::Capture(_, reply) => reply.is_closed(),
             Self::Launch(_, reply) => reply.is_closed(),
             Self::Dispatch(_, reply) => reply.is_closed(),
+            Self::LateLaunch(_) | Self::LateDispatch(_) => true,
         }
     }
 
@@ -67,6 +77,27 @@ impl Work {
             Self::Capture(_, reply) => reply.poll_closed(context),
             Self::Launch(_, reply) => reply.poll_closed(context),
             Self::Dispatch(_, reply) => reply.poll_closed(context),
+            Self::LateLaunch(_) | Self::LateDispatch(_) => Poll::Ready(()),
+        }
+    }
+
+    /// Answers that the deadline passed before anything was sent. What is left keeps an action's key from acting when
+    /// the call is repeated to learn what became of it.
+    pub(crate) fn expire(self) -> Option<Self> {
+        match self {
+            Self::Launch(call, reply) => {
+                drop(reply.send(Err(CallError::Deadline { stage: None })));
+                Some(Self::LateLaunch(call))
+            }
+            Self::Dispatch(call, reply) => {
+                drop(reply.send(Err(CallError::Deadline { stage: None })));
+                Some(Self::LateDispatch(call))
+            }
+            late @ (Self::LateLaunch(_) | Self::LateDispatch(_)) => Some(late),
+            read @ (Self::Apps(_) | Self::Windows(_) | Self::Snapshot(..) | Self::Capture(..)) => {
+                read.fail(CallError::Deadline { stage: None });
+                None
+            }
         }
     }
 
@@ -79,6 +110,7 @@ impl Work {
             Self::Capture(_, reply) => drop(reply.send(Err(error))),
             Self::Launch(_, reply) => drop(reply.send(Err(error))),
             Self::Dispatch(_, reply) => drop(reply.send(Err(error))),
+            Self::LateLaunch(_) | Self::LateDispatch(_) => {}
         }
     }
 }

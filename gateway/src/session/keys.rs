@@ -1,8 +1,8 @@
 //! Idempotency: what became of each tool call id of a session.
 //!
 //! A key belongs to the first request that was sent under it. A request that was refused before anything was sent leaves
-//! the key free, because repeating it can do no harm; one that was cancelled while it waited takes the key, so that
-//! repeating the call to learn its outcome never starts it.
+//! the key free, because repeating it can do no harm; one that was cancelled or ran out of time before that takes the key,
+//! so that repeating the call to learn its outcome never starts it.
 //!
 //! INVARIANT: a key under which something may have been sent never sends again. Every key is remembered for the life of
 //! the session, at most [`KEYS_MAX`] of them; then new keys are refused and the session has to be replaced. Only the

@@ -91,6 +91,8 @@ impl Task {
             // Nothing was sent for it, and for an action nothing will be: its key says so.
             Work::Launch(call, _) if is_abandoned => core.abandon_launch(&call),
             Work::Dispatch(call, _) if is_abandoned => core.abandon_dispatch(&call),
+            Work::LateLaunch(call) => core.abandon_launch(&call),
+            Work::LateDispatch(call) => core.abandon_dispatch(&call),
             Work::Apps(_) | Work::Windows(_) | Work::Snapshot(..) | Work::Capture(..)
                 if is_abandoned => {}
             Work::Apps(reply) => {
@@ -148,14 +150,10 @@ impl Inbox {
                 return None;
             }
             if let Some(job) = self.queue.pop_front() {
-                match job
-                    .deadline
-                    .is_some_and(|deadline| deadline <= Instant::now())
-                {
-                    true => job.work.fail(CallError::Deadline { stage: None }),
-                    false => return Some(job),
+                match job.expire(Instant::now()) {
+                    Some(job) => return Some(job),
+                    None => continue,
                 }
-                continue;
             }
             // An image that is being read right now keeps the session; its end counts as a use.
             let is_used = self.shared.calls_in_flight() > 0;
@@ -180,7 +178,7 @@ impl Inbox {
     }
 
     /// Runs a call to its end while serving the mailbox.
-    async fn drive<T>(
+    pub(super) async fn drive<T>(
         &mut self,
         key: Option<&ToolCallId>,
         cancel: &CancellationToken,
@@ -226,18 +224,29 @@ impl Inbox {
         self.forward.note_cancel(&self.id);
     }
 
-    /// Answers queued calls whose deadline passed: nothing was sent for them.
+    /// Answers queued calls whose deadline passed: nothing was sent for them. An action keeps its place, since its key
+    /// belongs to the session, which is busy.
     fn expire(&mut self) {
         let now = Instant::now();
-        let (over, kept) = self
+        self.queue = self
             .queue
             .drain(..)
-            .partition(|job| job.deadline.is_some_and(|deadline| deadline <= now));
-        self.queue = kept;
-        let over: VecDeque<Job> = over;
-        for job in over {
-            job.work.fail(CallError::Deadline { stage: None });
+            .filter_map(|job| job.expire(now))
+            .collect();
+    }
+}
+
+impl Job {
+    /// What is left to do of a call at this moment; nothing of a read whose deadline passed.
+    fn expire(self, now: Instant) -> Option<Self> {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return Some(self);
         }
+        self.work.expire().map(|work| Self {
+            deadline: None,
+            work,
+            ..self
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 use std::path::Path;
 
 use maka_cu_host::selection::{NoBackend, Selection};
+use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::ToolCallId;
+use maka_cu_protocol::sets::Outcome;
 use maka_cu_protocol::text::SomeText;
 use maka_policy_host::engine::Engine;
 use maka_policy_host::judge::JudgeOptions;
@@ -160,4 +162,68 @@ async fn nothing_is_sent_without_an_executor() {
         "{launched:?}"
     );
     sessions.shutdown().await;
+}
+
+/// A repeat that asks what became of a call that came too late must not do it.
+#[tokio::test]
+async fn a_deadline_that_passed_in_the_mailbox_takes_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = sessions(folder.path(), SessionSettings::default());
+    let owner = caller("owner", Reach::Own);
+    let session = sessions.begin(&owner).unwrap().session_id;
+    let late = CallContext {
+        deadline: Some(Instant::now()),
+    };
+    let launched = sessions
+        .launch(&owner, &session, launch("call_1"), late)
+        .await;
+    assert!(
+        matches!(launched, Err(CallError::Deadline { .. })),
+        "{launched:?}"
+    );
+    let repeated = sessions
+        .launch(&owner, &session, launch("call_1"), CallContext::default())
+        .await
+        .unwrap();
+    assert_eq!(repeated.outcome, Outcome::Refused);
+    assert_eq!(repeated.error, Some(DomainFault::of(DomainCode::Aborted)));
+    sessions.shutdown().await;
+}
+
+/// The same behind a running call: the caller hears at once, and the key is settled when the session is free.
+#[tokio::test]
+async fn a_deadline_that_passes_in_the_queue_leaves_the_key_to_be_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = sessions(folder.path(), SessionSettings::default());
+    let shared = Arc::new(Shared::new());
+    let (_mailbox, receiver) = mpsc::channel(1);
+    let (reply, answer) = oneshot::channel();
+    let late = Job {
+        caller: caller("owner", Reach::Own),
+        deadline: Some(Instant::now()),
+        work: Work::Launch(launch("call_1"), reply),
+        in_flight: shared.enter(),
+    };
+    let mut inbox = Inbox {
+        id: SessionId::try_new("s_1").unwrap(),
+        mailbox: receiver,
+        queue: VecDeque::from([late]),
+        end: CancellationToken::new(),
+        shared,
+        forward: sessions.0.parts.forward.clone(),
+    };
+    let (done, running) = oneshot::channel();
+    let (heard, _hears) = oneshot::channel();
+    let cancel = CancellationToken::new();
+    let work = async { running.await.map_err(|_| CallError::Cancelled) };
+    let drive = inbox.drive(None, &cancel, heard, work);
+    let told = async {
+        let told = answer.await.unwrap();
+        done.send(()).unwrap();
+        told
+    };
+    let ((), told) = tokio::join!(drive, told);
+    assert!(matches!(told, Err(CallError::Deadline { .. })), "{told:?}");
+    let left: Vec<_> = inbox.queue.iter().map(|job| &job.work).collect();
+    assert!(matches!(left[..], [Work::LateLaunch(_)]), "{left:?}");
 }

@@ -87,5 +87,26 @@ impl Core {
 /// Whether a call that was given up keeps its key although nothing was sent: repeating it is then a question, not an
 /// order. What a policy refused leaves its key free as ever.
 pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
-    context.cancel.is_cancelled() && !matches!(error, CallError::Policy(_))
+    match error {
+        CallError::Cancelled | CallError::Deadline { .. } => true,
+        CallError::Policy(_) => false,
+        CallError::Malformed { .. }
+        | CallError::SessionUnknown
+        | CallError::SessionForeign
+        | CallError::SessionEnded
+        | CallError::SessionQuarantined
+        | CallError::Limit(_)
+        | CallError::KeyConflict
+        | CallError::ImageUnknown
+        | CallError::ImageUnreadable
+        | CallError::ImageTooLarge
+        | CallError::Withheld(_)
+        | CallError::Unsupported { .. }
+        | CallError::Refused { .. }
+        | CallError::NoBackend { .. }
+        | CallError::Starting { .. }
+        | CallError::Lifecycle { .. }
+        | CallError::Rpc { .. }
+        | CallError::Protocol { .. } => context.cancel.is_cancelled(),
+    }
 }

@@ -70,24 +70,24 @@ impl Core {
         if call.observe_after.is_some() && !self.mirror.has_room() {
             return Err(CallError::Limit(Limit::SnapshotsInSession));
         }
-        let outcome = match self.dispatch_new(context, call, request).await {
-            Err(error) if takes_key(context, &error) => {
+        let answer = self.dispatch_new(context, call, request).await;
+        let outcome = match &answer {
+            Ok(outcome) => outcome.clone(),
+            // The caller is told why; a repeat is told that nothing happened.
+            Err(error) if takes_key(context, error) => {
                 let decision_id = error.decision_id().unwrap_or_default().to_owned();
                 outcome::dispatch_cancelled(call, decision_id)
             }
-            outcome => outcome?,
+            Err(_) => return answer,
         };
         if !call.dry_run {
-            self.keys.keep(
-                &call.tool_call_id,
-                request,
-                Stored::Dispatch(Box::new(outcome.clone())),
-            );
+            let outcome = Stored::Dispatch(Box::new(outcome));
+            self.keys.keep(&call.tool_call_id, request, outcome);
         }
-        Ok(outcome)
+        answer
     }
 
-    /// A dispatch that was dropped while it waited: nothing was sent, and nothing will be under its key.
+    /// A dispatch that was dropped or came too late while it waited: nothing was sent, and nothing will be under its key.
     pub(crate) fn abandon_dispatch(&mut self, call: &DispatchCall) {
         let request = request_of_dispatch(&self.parts.secret, &self.id, call);
         if !call.dry_run && matches!(self.keys.look(&call.tool_call_id, request), Known::Free) {

@@ -59,22 +59,21 @@ impl Core {
         if self.quarantined {
             return Err(CallError::SessionQuarantined);
         }
-        let outcome = match self.launch_new(context, call, request).await {
-            Err(error) if takes_key(context, &error) => {
+        let answer = self.launch_new(context, call, request).await;
+        let outcome = match &answer {
+            Ok(outcome) => outcome.clone(),
+            Err(error) if takes_key(context, error) => {
                 let decision_id = error.decision_id().unwrap_or_default().to_owned();
                 outcome::launch_cancelled(decision_id)
             }
-            outcome => outcome?,
+            Err(_) => return answer,
         };
-        self.keys.keep(
-            &call.tool_call_id,
-            request,
-            Stored::Launch(Box::new(outcome.clone())),
-        );
-        Ok(outcome)
+        let outcome = Stored::Launch(Box::new(outcome));
+        self.keys.keep(&call.tool_call_id, request, outcome);
+        answer
     }
 
-    /// A launch that was dropped while it waited.
+    /// A launch that was dropped or came too late while it waited.
     pub(crate) fn abandon_launch(&mut self, call: &LaunchCall) {
         let request = request_of_launch(&self.parts.secret, &self.id, call);
         if matches!(self.keys.look(&call.tool_call_id, request), Known::Free) {
