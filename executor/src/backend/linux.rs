@@ -26,6 +26,8 @@ mod matching;
 mod node;
 mod process;
 mod reader;
+#[cfg(test)]
+mod rerun;
 mod vocabulary;
 mod walk;
 mod window;

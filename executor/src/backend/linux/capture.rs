@@ -3,12 +3,15 @@
 //! The Composite extension keeps a redirected window's pixels off screen and complete. Right after redirection a covered
 //! window has nothing there until its program has painted again, so windows are redirected when they are first looked
 //! at and stay so; a capture that comes too early waits for the Damage that tells of the painting.
+//!
+//! INVARIANT: a Damage exists only while a capture waits for it. Its reports arrive whether or not anybody takes them, so one
+//! that was kept would let a window that paints all the time fill the memory.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use x11rb::connection::Connection;
-use x11rb::errors::ReplyError;
+use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::Event;
 use x11rb::protocol::composite::{ConnectionExt as _, Redirect};
 use x11rb::protocol::damage::{ConnectionExt as _, ReportLevel};
@@ -32,9 +35,8 @@ const POLL: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 pub(super) struct Redirection {
     since: Instant,
-    /// Present until the first painting is over.
-    damage: Option<u32>,
-    painted: Option<Instant>,
+    /// The first painting is over, or was waited for long enough.
+    complete: bool,
 }
 
 impl Screen {
@@ -58,17 +60,6 @@ impl Screen {
         for id in gone {
             self.redirected.remove(&id);
         }
-        let damage = if self.extensions.damage {
-            let damage = self
-                .connection
-                .generate_id()
-                .map_err(|_| x11rb::errors::ConnectionError::UnknownError)?;
-            self.connection
-                .damage_create(damage, window, ReportLevel::RAW_RECTANGLES)?;
-            Some(damage)
-        } else {
-            None
-        };
         match self
             .connection
             .composite_redirect_window(window, Redirect::AUTOMATIC)?
@@ -83,8 +74,7 @@ impl Screen {
             window,
             Redirection {
                 since: Instant::now(),
-                damage,
-                painted: None,
+                complete: false,
             },
         );
         Ok(())
@@ -190,38 +180,54 @@ impl Screen {
         self.to_bitmap(&image, area.width, area.height)
     }
 
+    /// Waits until the first painting after the redirection is over, if it may not be.
     fn wait_for_painting(
         &mut self,
         window: u32,
         covered: bool,
         give_up: Instant,
     ) -> Result<(), BackendError> {
+        let Some(redirection) = self.redirected.get_mut(&window) else {
+            return Ok(());
+        };
+        if std::mem::replace(&mut redirection.complete, true) || !self.extensions.damage {
+            return Ok(());
+        }
         let limit = if covered {
             PAINT_LIMIT_COVERED
         } else {
             PAINT_LIMIT
         };
+        let until = give_up.min(redirection.since + limit);
+        if Instant::now() >= until {
+            return Ok(());
+        }
+        let damage = self
+            .connection
+            .generate_id()
+            .map_err(|_| BackendError::CaptureFailed)?;
+        self.connection
+            .damage_create(damage, window, ReportLevel::RAW_RECTANGLES)
+            .map_err(unreadable)?;
+        let waited = self.wait_for_damage(window, until);
+        self.connection.damage_destroy(damage).map_err(unreadable)?;
+        waited.map_err(unreadable)
+    }
+
+    /// Waits until the window was painted and then left alone for a moment, or until the instant.
+    fn wait_for_damage(&self, window: u32, until: Instant) -> Result<(), ConnectionError> {
+        self.connection.flush()?;
+        let mut painted: Option<Instant> = None;
         loop {
-            while let Some(event) = self.connection.poll_for_event().map_err(unreadable)? {
+            while let Some(event) = self.connection.poll_for_event()? {
                 if let Event::DamageNotify(notify) = event
-                    && let Some(redirection) = self.redirected.get_mut(&notify.drawable)
+                    && notify.drawable == window
                 {
-                    redirection.painted = Some(Instant::now());
+                    painted = Some(Instant::now());
                 }
             }
-            let Some(redirection) = self.redirected.get_mut(&window) else {
-                return Ok(());
-            };
-            let Some(damage) = redirection.damage else {
-                return Ok(());
-            };
-            let quiet = redirection
-                .painted
-                .is_some_and(|painted| painted.elapsed() >= PAINT_QUIET);
-            if quiet || redirection.since.elapsed() >= limit || Instant::now() >= give_up {
-                // Its job is done; kept, it would report every later painting for ever.
-                redirection.damage = None;
-                self.connection.damage_destroy(damage).map_err(unreadable)?;
+            let quiet = painted.is_some_and(|painted| painted.elapsed() >= PAINT_QUIET);
+            if quiet || Instant::now() >= until {
                 return Ok(());
             }
             thread::sleep(POLL);
@@ -287,7 +293,63 @@ fn to_rgb(data: &[u8], big_endian: bool) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use x11rb::protocol::xproto::{CreateWindowAux, WindowClass};
+    use x11rb::rust_connection::RustConnection;
+
+    use super::super::rerun::inside;
     use super::*;
+
+    /// Waits until the server has done what was asked, and until what it sent meanwhile is here.
+    fn synchronise(connection: &RustConnection) {
+        connection.get_input_focus().unwrap().reply().unwrap();
+    }
+
+    fn paint(painter: &RustConnection, window: u32) {
+        for _ in 0..200 {
+            painter.clear_area(false, window, 0, 0, 10, 10).unwrap();
+        }
+        synchronise(painter);
+    }
+
+    /// However much a window paints that is observed without a picture, nothing piles up on the connection.
+    #[test]
+    fn a_window_that_paints_leaves_no_events_behind() {
+        let name = concat!(
+            module_path!(),
+            "::a_window_that_paints_leaves_no_events_behind"
+        );
+        inside(name.split_once("::").unwrap().1, || {
+            let mut screen = Screen::connect().unwrap();
+            let (painter, _) = x11rb::connect(None).unwrap();
+            let window = painter.generate_id().unwrap();
+            let aux = CreateWindowAux::new()
+                .override_redirect(1)
+                .background_pixel(0x00ff_0000);
+            let (root, class) = (screen.root, WindowClass::INPUT_OUTPUT);
+            painter
+                .create_window(0, window, root, 5, 5, 50, 40, 0, class, 0, &aux)
+                .unwrap();
+            painter.map_window(window).unwrap();
+            synchronise(&painter);
+
+            screen.redirect(window).unwrap();
+            synchronise(&screen.connection);
+            paint(&painter, window);
+            synchronise(&screen.connection);
+            assert!(screen.connection.poll_for_event().unwrap().is_none());
+
+            let give_up = Instant::now() + Duration::from_secs(30);
+            let picture = screen.capture_window(window, true, give_up).unwrap();
+            assert_eq!((picture.width(), picture.height()), (50, 40));
+            assert_eq!(picture.pixels()[..3], [255, 0, 0]);
+            paint(&painter, window);
+            synchronise(&screen.connection);
+            screen.drop_events().unwrap();
+            paint(&painter, window);
+            synchronise(&screen.connection);
+            assert!(screen.connection.poll_for_event().unwrap().is_none());
+        });
+    }
 
     #[test]
     fn pixels_lose_their_fourth_byte() {

@@ -14,7 +14,7 @@ use maka_cu_protocol::geometry::{ImageRect, ScreenRect};
 use maka_cu_protocol::ids::DisplayId;
 use maka_cu_protocol::snapshot::DisplayInfo;
 use x11rb::connection::{Connection, RequestConnection};
-use x11rb::errors::{ConnectError, ReplyError};
+use x11rb::errors::{ConnectError, ConnectionError, ReplyError};
 use x11rb::protocol::composite::{self, ConnectionExt as _};
 use x11rb::protocol::damage::{self, ConnectionExt as _};
 use x11rb::protocol::randr::{self, ConnectionExt as _};
@@ -91,6 +91,13 @@ impl Screen {
             extensions,
             redirected: HashMap::new(),
         })
+    }
+
+    /// Drops what the server sent without being asked: nothing here waits for an event between two questions, and what is not
+    /// taken is kept for ever.
+    pub(super) fn drop_events(&self) -> Result<(), ConnectionError> {
+        while self.connection.poll_for_event()?.is_some() {}
+        Ok(())
     }
 
     /// The monitors, main one first, in pixels of the root window. Never empty.
@@ -298,6 +305,9 @@ impl Display {
 fn serve(mut screen: Screen, queue: &Receiver<Job>) {
     while let Ok(job) = queue.recv() {
         job(&mut screen);
+        if screen.drop_events().is_err() {
+            tracing::warn!("the connection to the X server failed");
+        }
     }
 }
 
