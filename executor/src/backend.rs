@@ -21,6 +21,7 @@ use std::fmt;
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, KeyActionKind, PointActionKind};
 use maka_cu_protocol::snapshot::DisplayInfo;
+use tokio_util::sync::CancellationToken;
 
 pub mod bitmap;
 pub mod desktop;
@@ -94,6 +95,10 @@ pub struct BackendCapabilities {
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Which desktop this is.
     fn kind(&self) -> BackendKind;
+
+    /// Fires when the desktop is gone for good, as after the death of its window server. The service then ends: what would
+    /// follow is refusals only, and whoever supervises it can start another or say what is missing.
+    fn lost(&self) -> CancellationToken;
 
     /// What can be asked of it. Constant for the life of the back end.
     fn capabilities(&self) -> BackendCapabilities;

@@ -14,7 +14,7 @@ Exit status:
   0   ended by SIGTERM or end of input; doctor: everything is in place
   1   doctor: something is missing
   64  wrong arguments
-  69  there is no desktop of the wanted kind
+  69  there is no desktop of the wanted kind, or not any more
   71  the system refused a thread or a signal handler
   78  the host speaks another protocol version";
 

@@ -9,7 +9,8 @@ pub enum Exit {
     Unhealthy,
     /// Started without a subcommand or with unknown arguments (`EX_USAGE`).
     Usage,
-    /// There is no desktop of the wanted kind, so `host` refused to start (`EX_UNAVAILABLE`).
+    /// There is no desktop of the wanted kind: `host` refused to start, or the desktop went away while it served
+    /// (`EX_UNAVAILABLE`).
     NoDesktop,
     /// The system refused something every process needs, such as a thread (`EX_OSERR`).
     System,

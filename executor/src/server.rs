@@ -52,7 +52,8 @@ pub struct Signals {
     pub interrupt: tokio::signal::unix::Signal,
 }
 
-/// Serves until shutdown; returns when everything owed was answered, every session ended and the output flushed.
+/// Serves until shutdown or until the desktop is lost; returns when everything owed was answered, every session ended and
+/// the output flushed.
 pub async fn serve(
     executor: Arc<Executor>,
     input: mpsc::Receiver<Vec<u8>>,
@@ -100,6 +101,7 @@ enum Phase {
     /// Nothing new is taken on; what runs may run until the instant.
     Draining {
         until: Instant,
+        exit: Exit,
     },
     /// The last answer was written; nothing more is read.
     Over(Exit),
@@ -129,24 +131,32 @@ impl Server {
     ) -> Exit {
         let mut host_poll = interval(HOST_POLL);
         let mut sweep = interval(self.executor.sweep_interval());
+        let lost = self.executor.backend().lost();
         // Every branch is cancel-safe: channel receives, joins, ticks and permits lose nothing when dropped.
         let mut output_ended = false;
         let exit = loop {
             self.read_waiting_lines();
             match self.phase {
                 Phase::Over(exit) => break exit,
-                Phase::Draining { .. } if self.pending.is_empty() => break Exit::Done,
+                Phase::Draining { exit, .. } if self.pending.is_empty() => break exit,
                 Phase::BeforeHandshake | Phase::Serving { .. } | Phase::Draining { .. } => {}
             }
             let owed = self.pending.len();
             let answers = self.answers.clone();
             let grace_over = match self.phase {
-                Phase::Draining { until } => until,
+                Phase::Draining { until, .. } => until,
                 Phase::BeforeHandshake | Phase::Serving { .. } | Phase::Over(_) => far_future(),
             };
+            let takes_work = match self.phase {
+                Phase::BeforeHandshake | Phase::Serving { .. } => true,
+                Phase::Draining { .. } | Phase::Over(_) => false,
+            };
             tokio::select! {
-                _ = signals.terminate.recv() => self.begin_shutdown("SIGTERM"),
-                _ = signals.interrupt.recv() => self.begin_shutdown("SIGINT"),
+                _ = signals.terminate.recv() => self.begin_shutdown("SIGTERM", Exit::Done),
+                _ = signals.interrupt.recv() => self.begin_shutdown("SIGINT", Exit::Done),
+                () = lost.cancelled(), if takes_work => {
+                    self.begin_shutdown("the desktop is lost", Exit::NoDesktop);
+                }
                 Some(finished) = self.running.join_next_with_id() => self.finish(finished),
                 chunk = input.recv(), if self.input_open && !self.lines_waiting => match chunk {
                     Some(chunk) => {
@@ -155,7 +165,7 @@ impl Server {
                     }
                     None => {
                         self.input_open = false;
-                        self.begin_shutdown("end of input");
+                        self.begin_shutdown("end of input", Exit::Done);
                     }
                 },
                 // Lines wait because the output queue is full: go on as soon as one more answer fits.
@@ -164,7 +174,11 @@ impl Server {
                 _ = sweep.tick() => self.executor.sweep(),
                 () = time::sleep_until(grace_over) => {
                     self.give_up();
-                    break Exit::Done;
+                    // Nothing but a drain has a grace that can be over.
+                    break match self.phase {
+                        Phase::Draining { exit, .. } | Phase::Over(exit) => exit,
+                        Phase::BeforeHandshake | Phase::Serving { .. } => Exit::Done,
+                    };
                 }
                 _ = &mut written => {
                     tracing::warn!("the host reads no answers any more");
@@ -197,7 +211,7 @@ impl Server {
                     self.lines_waiting = false;
                     self.input_open = false;
                     self.reply_error(None, &RpcError::new(RpcCode::ParseError));
-                    self.begin_shutdown("unusable input");
+                    self.begin_shutdown("unusable input", Exit::Done);
                 }
             }
         }
@@ -327,7 +341,7 @@ impl Server {
         }
     }
 
-    fn begin_shutdown(&mut self, cause: &'static str) {
+    fn begin_shutdown(&mut self, cause: &'static str, exit: Exit) {
         match self.phase {
             Phase::Draining { .. } | Phase::Over(_) => return,
             Phase::BeforeHandshake | Phase::Serving { .. } => {}
@@ -335,6 +349,7 @@ impl Server {
         tracing::info!(cause, unanswered = self.pending.len(), "shutting down");
         self.phase = Phase::Draining {
             until: Instant::now() + self.executor.shutdown_grace(),
+            exit,
         };
         for job in self.lanes.drain() {
             if let Some(pending) = self.pending.remove(&job.id) {
@@ -361,7 +376,7 @@ impl Server {
         if let Phase::Serving { host } = self.phase
             && kill(host, None) == Err(Errno::ESRCH)
         {
-            self.begin_shutdown("the host process is gone");
+            self.begin_shutdown("the host process is gone", Exit::Done);
         }
     }
 

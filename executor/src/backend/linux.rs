@@ -43,6 +43,7 @@ use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use self::accessibility::Accessibility;
 use self::apps::{Apps, Identities, Launch};
@@ -261,6 +262,10 @@ impl Drop for LinuxDesktop {
 impl Backend for LinuxDesktop {
     fn kind(&self) -> BackendKind {
         BackendKind::Linux
+    }
+
+    fn lost(&self) -> CancellationToken {
+        self.display.lost()
     }
 
     fn capabilities(&self) -> BackendCapabilities {

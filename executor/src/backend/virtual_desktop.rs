@@ -30,6 +30,7 @@ use std::time::Instant;
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
+use tokio_util::sync::CancellationToken;
 
 use super::bitmap::Bitmap;
 use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
@@ -122,6 +123,11 @@ fn read_scenario(path: Option<&Path>) -> Result<Scenario, ScenarioError> {
 impl Backend for VirtualDesktop {
     fn kind(&self) -> BackendKind {
         BackendKind::VirtualDesktop
+    }
+
+    fn lost(&self) -> CancellationToken {
+        // It lives in this process.
+        CancellationToken::new()
     }
 
     fn capabilities(&self) -> BackendCapabilities {

@@ -90,6 +90,24 @@ fn a_host_process_that_is_gone_ends_the_service() {
     assert_eq!(client.exit_status().code(), Some(0));
 }
 
+/// A window server that died takes the service with it, which then says by its status that the desktop is missing: a
+/// supervisor starts another or reports it, instead of forwarding to an executor that can only refuse.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_desktop_that_is_gone_ends_the_service() {
+    use maka_desktop::{Desktop, DesktopOptions};
+
+    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let mut command = desktop.command(env!("CARGO_BIN_EXE_maka-cu"));
+    // By this the desktop finds and ends its inhabitants when it stops; this one is to notice by itself.
+    command.env_remove("XDG_RUNTIME_DIR");
+    let mut client = crate::client::Client::start_on(command);
+    desk::begin(&mut client, SESSION);
+    client.ok("apps.list", json!({}));
+    desktop.stop();
+    assert_eq!(client.exit_status().code(), Some(69));
+}
+
 #[test]
 fn an_endless_line_ends_the_service_after_one_answer() {
     let mut client = desk::start();

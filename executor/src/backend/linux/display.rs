@@ -3,6 +3,9 @@
 //! The X protocol has no time-out: whoever waits for a reply of a stopped server waits for ever. Confined to one thread
 //! that costs that thread; callers give up at their deadline. Order on the connection also makes redirection, damage and
 //! capture of one window free of races.
+//!
+//! A connection that ended is not made again: the windows, their ids and the programs behind them went with the server. The
+//! thread ends, [`Display::lost`] fires, and the service ends with it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,6 +16,7 @@ use std::time::Duration;
 use maka_cu_protocol::geometry::{ImageRect, ScreenRect};
 use maka_cu_protocol::ids::DisplayId;
 use maka_cu_protocol::snapshot::DisplayInfo;
+use tokio_util::sync::CancellationToken;
 use x11rb::connection::{Connection, RequestConnection};
 use x11rb::errors::{ConnectError, ConnectionError, ReplyError};
 use x11rb::protocol::composite::{self, ConnectionExt as _};
@@ -29,6 +33,8 @@ use crate::deadline::Deadline;
 /// Questions that wait for the thread at most; the server handles few calls at a time. A full queue makes the caller
 /// wait, until its deadline.
 const QUEUE: usize = 16;
+/// How often an idle thread looks whether the server is still there.
+const IDLE_CHECK: Duration = Duration::from_secs(1);
 /// How often a waiting caller looks whether its request was cancelled.
 const CANCEL_CHECK: Duration = Duration::from_millis(20);
 
@@ -242,6 +248,7 @@ type Job = Box<dyn FnOnce(&mut Screen) + Send>;
 /// The way to the thread that owns the connection. The thread ends when this is dropped.
 pub(super) struct Display {
     jobs: SyncSender<Job>,
+    lost: CancellationToken,
 }
 
 impl fmt::Debug for Display {
@@ -254,10 +261,21 @@ impl Display {
     /// Hands the connection to a thread of its own.
     pub(super) fn start(screen: Screen) -> std::io::Result<Self> {
         let (jobs, queue) = sync_channel(QUEUE);
+        let lost = CancellationToken::new();
+        // Fires however the thread ends, also by a panic.
+        let end_of_thread = lost.clone().drop_guard();
         thread::Builder::new()
             .name("x11".to_owned())
-            .spawn(move || serve(screen, &queue))?;
-        Ok(Self { jobs })
+            .spawn(move || {
+                let _end_of_thread = end_of_thread;
+                serve(screen, &queue);
+            })?;
+        Ok(Self { jobs, lost })
+    }
+
+    /// Fires when the connection has ended.
+    pub(super) fn lost(&self) -> CancellationToken {
+        self.lost.clone()
     }
 
     /// Runs `question` on the connection's thread.
@@ -303,10 +321,16 @@ impl Display {
 }
 
 fn serve(mut screen: Screen, queue: &Receiver<Job>) {
-    while let Ok(job) = queue.recv() {
-        job(&mut screen);
+    loop {
+        match queue.recv_timeout(IDLE_CHECK) {
+            Ok(job) => job(&mut screen),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        // Also asks whether the connection still stands.
         if screen.drop_events().is_err() {
-            tracing::warn!("the connection to the X server failed");
+            tracing::error!("the connection to the X server is lost");
+            return;
         }
     }
 }
