@@ -334,11 +334,19 @@ fn step(name: &str, what: &str) {
 fn say(result: &DispatchResult) {
     println!(
         "        {} by {}, {}, decision {}",
-        result.outcome().as_str_name(),
-        result.path().as_str_name(),
-        result.effect().as_str_name(),
+        plain(result.outcome().as_str_name(), "OUTCOME_"),
+        plain(result.path().as_str_name(), "PATH_"),
+        plain(result.effect().as_str_name(), "EFFECT_"),
         result.decision_id
     );
+    if let Some(error) = &result.error {
+        println!("        {}: {}", error.code, error.sentence);
+    }
+}
+
+/// The word behind the prefix that the contract's enums carry.
+fn plain(name: &str, prefix: &str) -> String {
+    name.trim_start_matches(prefix).to_lowercase()
 }
 
 fn ensure(holds: bool, what: &str) -> Result<(), Broken> {
