@@ -193,13 +193,14 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError>;
 
-    /// The root of the application's menu bar for this window; `Ok(None)` when it has none.
+    /// The root of the menu bar that belongs to the window with this root, as [`Backend::window_root`] gave it; `Ok(None)`
+    /// when there is none.
     ///
     /// # Errors
-    /// As [`Backend::window_root`].
+    /// As [`Backend::window_root`]. [`BackendError::Timeout`] only says that it was not found in time.
     fn menu_bar(
         &self,
-        key: WindowKey,
+        root: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError>;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::backend::desktop::WindowInfo;
-use crate::backend::tree::{NodeRef, WalkBudget, WalkScope};
+use crate::backend::error::BackendError;
+use crate::backend::tree::{NodeRef, RawTree, WalkBudget, WalkScope};
 use crate::deadline::Deadline;
 use crate::dispatch::occlusion;
 use crate::executor::{Executor, Fault, LIST_BUDGET, WALK_CEILING_MS, bounded, now_ms};
@@ -24,7 +25,7 @@ use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::Observed;
 use maka_cu_protocol::sets::Permission;
 use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, SnapshotTarget};
-use tree::{Parts, Trees};
+use tree::{MenuLook, Parts, Trees};
 
 pub mod picture;
 pub mod tree;
@@ -150,7 +151,7 @@ pub fn take(
         )?),
         false => None,
     };
-    let trees = walk(executor, &root, target.key, look, deadline)?;
+    let trees = walk(executor, &root, look, deadline)?;
     let snapshot_id = executor.sessions().reserve(session)?;
     let (image, stored) = picture.map_or((None, None), |picture| {
         (Some(picture.reference), Some(picture.file))
@@ -293,7 +294,6 @@ fn match_root(executor: &Executor, key: WindowKey, deadline: &Deadline) -> Resul
 fn walk(
     executor: &Executor,
     root: &NodeRef,
-    key: WindowKey,
     look: &Look,
     deadline: &Deadline,
 ) -> Result<Trees, Fault> {
@@ -314,11 +314,7 @@ fn walk(
                 max_depth: bounded(limits.max_depth),
                 deadline: clock.at_most(milliseconds(limits.menu_walk_ceiling_ms, 1_500)),
             };
-            let bar = executor.backend().menu_bar(key, &budget.deadline)?;
-            Some(
-                bar.map(|bar| executor.backend().walk(&bar, &scope, &budget))
-                    .transpose()?,
-            )
+            Some(unless_cut(menu(executor, root, &scope, &budget))?)
         }
     };
     let budget = WalkBudget {
@@ -332,6 +328,39 @@ fn walk(
     Trees::new(window, menu).ok_or(DomainCode::CaptureFailed.into())
 }
 
+fn menu(
+    executor: &Executor,
+    root: &NodeRef,
+    scope: &WalkScope,
+    budget: &WalkBudget,
+) -> Result<MenuLook<RawTree>, BackendError> {
+    let bar = executor.backend().menu_bar(root, &budget.deadline)?;
+    bar.map_or(Ok(MenuLook::Absent), |bar| {
+        executor
+            .backend()
+            .walk(&bar, scope, budget)
+            .map(MenuLook::Seen)
+    })
+}
+
+/// The menu's own clock cuts the menu and nothing else (spec §4.6). A bar that went away while it was read is cut as well:
+/// whether the window is still there, the window's walk will tell.
+fn unless_cut(menu: Result<MenuLook<RawTree>, BackendError>) -> Result<MenuLook<RawTree>, Fault> {
+    match menu {
+        Err(BackendError::Timeout | BackendError::WindowGone) => Ok(MenuLook::CutOff),
+        Ok(menu) => Ok(menu),
+        Err(
+            error @ (BackendError::PermissionMissing(_)
+            | BackendError::CaptureFailed
+            | BackendError::AppNotFound
+            | BackendError::Ambiguous
+            | BackendError::ScreenLocked
+            | BackendError::Unsupported
+            | BackendError::Refused),
+        ) => Err(error.into()),
+    }
+}
+
 fn describe(window: &WindowInfo) -> SnapshotTarget {
     SnapshotTarget {
         pid: window.key.pid,
@@ -343,5 +372,30 @@ fn describe(window: &WindowInfo) -> SnapshotTarget {
         layer: window.layer,
         z_index: window.z_index,
         display_id: window.display_id.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec §4.6: the menu has a clock of its own, which must not cost the window.
+    #[test]
+    fn the_menus_clock_cuts_the_menu_only() {
+        let rows = [
+            (BackendError::Timeout, true),
+            (BackendError::WindowGone, true),
+            (BackendError::CaptureFailed, false),
+            (
+                BackendError::PermissionMissing(Permission::Accessibility),
+                false,
+            ),
+        ];
+        for (error, cut) in rows {
+            let text = error.to_string();
+            let menu = unless_cut(Err(error));
+            assert_eq!(matches!(menu, Ok(MenuLook::CutOff)), cut, "{text}");
+            assert_eq!(menu.is_err(), !cut, "{text}");
+        }
     }
 }

@@ -612,7 +612,8 @@ fn a_window_without_a_tree_is_one_node() {
             Err(PerformError::NotActionable)
         );
         assert!(desktop.capture_window(window.key, &soon()).is_ok());
-        assert!(desktop.menu_bar(window.key, &soon()).unwrap().is_none());
+        let root = root_of(&desktop, window.key);
+        assert!(desktop.menu_bar(&root, &soon()).unwrap().is_none());
     });
 }
 

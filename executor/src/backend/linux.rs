@@ -436,12 +436,9 @@ impl Backend for LinuxDesktop {
 
     fn menu_bar(
         &self,
-        key: WindowKey,
+        root: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
-        let Some(root) = self.window_root(key, deadline)? else {
-            return Ok(None);
-        };
         let Some(LinuxNode::Accessible(root)) = root.downcast() else {
             return Ok(None);
         };

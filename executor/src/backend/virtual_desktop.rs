@@ -226,11 +226,11 @@ impl Backend for VirtualDesktop {
 
     fn menu_bar(
         &self,
-        key: WindowKey,
+        root: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
         in_time(deadline)?;
-        accessibility::menu_bar(&self.world(), key)
+        accessibility::menu_bar(&self.world(), root)
     }
 
     fn walk(

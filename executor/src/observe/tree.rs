@@ -18,9 +18,22 @@ use crate::snapshot::{Home, Recorded, digest_input};
 pub struct Trees {
     /// The window's tree.
     pub window: WalkedTree,
-    /// `None` = not asked for; `Some(None)` = the application has no menu bar.
-    menu: Option<Option<WalkedTree>>,
+    /// `None` = not asked for.
+    menu: Option<WalkedMenu>,
 }
+
+/// What a menu that was asked for came to.
+#[derive(Debug)]
+pub enum MenuLook<T> {
+    /// The application has no menu bar.
+    Absent,
+    /// The menu's share of the clock ended before anything of it was seen.
+    CutOff,
+    /// Its tree.
+    Seen(T),
+}
+
+type WalkedMenu = MenuLook<WalkedTree>;
 
 /// A tree and what its bounds cut.
 #[derive(Debug)]
@@ -43,7 +56,7 @@ pub struct Parts {
 impl Trees {
     /// Takes the trees; `None` when one has no root, which no back end may answer.
     #[must_use]
-    pub fn new(window: RawTree, menu: Option<Option<RawTree>>) -> Option<Self> {
+    pub fn new(window: RawTree, menu: Option<MenuLook<RawTree>>) -> Option<Self> {
         let walked = |tree: RawTree| {
             let truncation = Truncation {
                 elements: tree.truncated_elements,
@@ -56,8 +69,9 @@ impl Trees {
         };
         let menu = match menu {
             None => None,
-            Some(None) => Some(None),
-            Some(Some(tree)) => Some(Some(walked(tree)?)),
+            Some(MenuLook::Absent) => Some(MenuLook::Absent),
+            Some(MenuLook::CutOff) => Some(MenuLook::CutOff),
+            Some(MenuLook::Seen(tree)) => Some(MenuLook::Seen(walked(tree)?)),
         };
         Some(Self {
             window: walked(window)?,
@@ -68,8 +82,11 @@ impl Trees {
     /// Nodes in both trees.
     #[must_use]
     pub fn len(&self) -> usize {
-        let menu = self.menu.as_ref().and_then(Option::as_ref);
-        self.window.nodes.len() + menu.map_or(0, |menu| menu.nodes.len())
+        let menu = match &self.menu {
+            Some(MenuLook::Seen(tree)) => tree.nodes.len(),
+            Some(MenuLook::Absent | MenuLook::CutOff) | None => 0,
+        };
+        self.window.nodes.len() + menu
     }
 
     /// Whether there are no nodes; never, since a window has a root.
@@ -105,11 +122,18 @@ impl Trees {
             menu: Vec::new(),
         };
         wire.menu = self.menu.as_ref().map(|menu| match menu {
-            None => Menu {
+            MenuLook::Absent => Menu {
                 elements: Vec::new(),
                 truncated: Truncation::default(),
             },
-            Some(tree) => {
+            MenuLook::CutOff => Menu {
+                elements: Vec::new(),
+                truncated: Truncation {
+                    elements: true,
+                    depth: false,
+                },
+            },
+            MenuLook::Seen(tree) => {
                 let (elements, kept) =
                     convert(&tree.nodes, menu_tokens, Home::Menu, max_text_chars);
                 parts.menu = kept;

@@ -11,11 +11,13 @@ use zbus::message::Type;
 use zbus::wire::{OwnedObjectPath, Variant};
 use zbus::{Connection, MessageStream};
 
-use super::bus::{Bus, ObjectRef};
+use super::bus::{Bus, CallError, ObjectRef};
 use super::display::Area;
 use super::frame::{Placement, Toolkit};
+use super::locate::menu_bar;
 use super::node::{AccessibleNode, WindowContext};
 use super::reader::Reader;
+use super::vocabulary::ROLE_MENU_BAR;
 use super::walk::walk;
 use crate::backend::error::BackendError;
 use crate::backend::tree::{RawTree, WalkBudget, WalkScope};
@@ -44,7 +46,11 @@ async fn serve(connection: Connection, shape: Shape) {
         let member = header.member().map(ToString::to_string).unwrap_or_default();
         let own_name = connection.unique_name().unwrap().to_string();
         let sent = match member.as_str() {
-            "GetRole" => connection.reply(&header, &20_u32).await,
+            "GetRole" => {
+                let number = path.rsplit('/').next().unwrap_or_default();
+                let role = if number == "34" { ROLE_MENU_BAR } else { 20 };
+                connection.reply(&header, &role).await
+            }
             "GetState" => {
                 connection
                     .reply(&header, &vec![1_u32 << 25 | 1 << 24, 0])
@@ -74,21 +80,22 @@ async fn serve(connection: Connection, shape: Shape) {
     }
 }
 
+/// A window of a program that answers with this shape.
+fn root_of(name: &str) -> Arc<AccessibleNode> {
+    Arc::new(AccessibleNode {
+        object: ObjectRef::new(name, "/n/0"),
+        context: Arc::new(WindowContext {
+            window: 1,
+            toolkit: Toolkit::Gtk3,
+        }),
+        parent: None,
+        in_menu: false,
+    })
+}
+
 /// Walks a tree of this shape from node 0.
 fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> Result<RawTree, BackendError> {
-    let desktop = Desktop::start(DesktopOptions {
-        window_manager: false,
-        ..DesktopOptions::default()
-    })
-    .unwrap();
-    let runtime = Runtime::new().unwrap();
-    let tree = runtime.block_on(async {
-        let builder = zbus::connection::Builder::address(desktop.accessibility_bus());
-        let server = builder.build().await.unwrap();
-        let name = server.unique_name().unwrap().to_string();
-        let mut tasks = tokio::task::JoinSet::new();
-        tasks.spawn(serve(server, shape));
-        let bus = Bus::connect(desktop.accessibility_bus()).await.unwrap();
+    read(shape, budget, async |reader, root, budget| {
         let area = Area {
             x: 0,
             y: 0,
@@ -96,22 +103,37 @@ fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> Result<RawTree, 
             height: 100,
         };
         let placement = Placement::new(Toolkit::Gtk3, area, None, None);
-        let root = Arc::new(AccessibleNode {
-            object: ObjectRef::new(&name, "/n/0"),
-            context: Arc::new(WindowContext {
-                window: 1,
-                toolkit: Toolkit::Gtk3,
-            }),
-            parent: None,
-            in_menu: false,
-        });
+        walk(reader, root, placement, &WalkScope::Everything, budget).await
+    })
+}
+
+/// Reads from a program of this shape.
+fn read<T>(
+    shape: Shape,
+    budget: impl FnOnce() -> WalkBudget,
+    question: impl AsyncFnOnce(&Reader<'_>, &Arc<AccessibleNode>, &WalkBudget) -> T,
+) -> T {
+    let desktop = Desktop::start(DesktopOptions {
+        window_manager: false,
+        ..DesktopOptions::default()
+    })
+    .unwrap();
+    let runtime = Runtime::new().unwrap();
+    let answer = runtime.block_on(async {
+        let builder = zbus::connection::Builder::address(desktop.accessibility_bus());
+        let server = builder.build().await.unwrap();
+        let name = server.unique_name().unwrap().to_string();
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(serve(server, shape));
+        let bus = Bus::connect(desktop.accessibility_bus()).await.unwrap();
+        let root = root_of(&name);
         let budget = budget();
         let reader = Reader::new(&bus, Toolkit::Gtk3, budget.deadline.clone());
-        walk(&reader, &root, placement, &WalkScope::Everything, &budget).await
+        question(&reader, &root, &budget).await
     });
     runtime.shutdown_background();
     desktop.stop();
-    tree
+    answer
 }
 
 fn budget(max_elements: usize, max_depth: usize) -> WalkBudget {
@@ -191,6 +213,38 @@ fn silent_nodes_are_left_out_and_reported() {
     let tree = tree.unwrap();
     assert!(tree.truncated_elements);
     assert!(tree.nodes.len() < 4 && !tree.nodes.is_empty());
+}
+
+/// A menu bar is found beside controls that never answer, and one that may be below such a control is not called absent.
+#[test]
+fn a_menu_bar_is_looked_for_side_by_side() {
+    let rows: [(Shape, _); 3] = [
+        (
+            |node| match node {
+                0 => Some(vec![1, 34]),
+                1 => None,
+                _ => Some(vec![]),
+            },
+            Ok(Some("/n/34".into())),
+        ),
+        (
+            |node| match node {
+                0 => Some(vec![1, 2]),
+                1 => None,
+                _ => Some(vec![]),
+            },
+            Err(CallError::Timeout),
+        ),
+        (|_| Some(vec![]), Ok(None)),
+    ];
+    for (shape, expected) in rows {
+        let found = read(
+            shape,
+            || budget(1500, 64),
+            async |reader, root, _| menu_bar(reader, &root.object).await,
+        );
+        assert_eq!(found.map(|bar| bar.map(|bar| bar.path)), expected);
+    }
 }
 
 /// F1: a program that answers nothing at all is given up after its time limit, not after the walk's.

@@ -1,13 +1,14 @@
 //! From a window to its accessible, starting at the X side: not every top-level of an application is a window, and not
 //! every window has an accessible.
 
-use std::collections::VecDeque;
+use futures_util::StreamExt;
+use futures_util::stream;
 
 use super::accessibility::{APPLICATION, Accessibility};
 use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
 use super::frame::{Extents, Toolkit};
 use super::matching::{AccessibleSide, WindowSide, choose};
-use super::reader::Reader;
+use super::reader::{IN_FLIGHT, Reader};
 use super::vocabulary::{ROLE_MENU_BAR, State};
 use super::window::XWindow;
 use crate::deadline::Deadline;
@@ -132,31 +133,69 @@ async fn toolkit_of(bus: &Bus, application: &ObjectRef) -> Result<Toolkit, CallE
     ))
 }
 
-/// The menu bar below a window's accessible.
+/// The menu bar below a window's accessible. Goes level by level, each level side by side, so that one control that does not
+/// answer costs its time limit and hides nothing beside it.
+///
+/// # Errors
+/// [`CallError::Timeout`] when it was not found and some part did not answer, [`CallError::Lost`].
 pub(super) async fn menu_bar(
     reader: &Reader<'_>,
     root: &ObjectRef,
 ) -> Result<Option<ObjectRef>, CallError> {
-    let mut queue = VecDeque::from([(root.clone(), 0)]);
-    let mut read = 0;
-    while let Some((object, level)) = queue.pop_front() {
-        read += 1;
-        if read > MENU_BAR_NODES {
-            return Ok(None);
+    let mut level = vec![root.clone()];
+    let mut left = MENU_BAR_NODES;
+    let mut silent = false;
+    for depth in 1..=MENU_BAR_LEVELS {
+        level.truncate(left);
+        left -= level.len();
+        let mut found = Vec::with_capacity(level.len());
+        let cores = stream::iter(level)
+            .map(|object| async move {
+                let core = reader.core(&object).await;
+                (object, core)
+            })
+            .buffered(IN_FLIGHT)
+            .collect::<Vec<_>>();
+        for (object, core) in cores.await {
+            match unless_gone(core, &mut silent)? {
+                Some(core) if core.role == ROLE_MENU_BAR => return Ok(Some(object)),
+                Some(core) => found.push((object, core.role)),
+                None => {}
+            }
         }
-        let (core, children) = match reader.role_and_children(&object).await {
-            Ok(found) => found,
-            Err(
-                CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed,
-            ) => continue,
-            Err(error @ (CallError::Timeout | CallError::Lost)) => return Err(error),
-        };
-        if core.role == ROLE_MENU_BAR {
-            return Ok(Some(object));
+        level = Vec::new();
+        if depth == MENU_BAR_LEVELS {
+            break;
         }
-        if level + 1 < MENU_BAR_LEVELS {
-            queue.extend(children.into_iter().map(|child| (child, level + 1)));
+        let children = stream::iter(found)
+            .map(|(object, role)| async move { reader.children(&object, role).await })
+            .buffered(IN_FLIGHT)
+            .collect::<Vec<_>>();
+        for children in children.await {
+            level.extend(unless_gone(children, &mut silent)?.unwrap_or_default());
+        }
+        if level.is_empty() || left == 0 {
+            break;
         }
     }
-    Ok(None)
+    if silent {
+        Err(CallError::Timeout)
+    } else {
+        Ok(None)
+    }
+}
+
+/// `None` for an object that is not there, or did not answer, which is noted.
+fn unless_gone<T>(answer: Result<T, CallError>, silent: &mut bool) -> Result<Option<T>, CallError> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed) => {
+            Ok(None)
+        }
+        Err(CallError::Timeout) => {
+            *silent = true;
+            Ok(None)
+        }
+        Err(CallError::Lost) => Err(CallError::Lost),
+    }
 }

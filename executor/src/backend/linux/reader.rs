@@ -262,8 +262,18 @@ impl<'b> Reader<'b> {
         object: &ObjectRef,
     ) -> Result<(Core, Vec<ObjectRef>), CallError> {
         let core = self.core(object).await?;
-        let (children, _) = or_default(self.children_of(object, core.role).await)?;
+        let children = self.children(object, core.role).await?;
         Ok((core, children))
+    }
+
+    /// The children of an accessible of this role; none when it does not tell.
+    pub(super) async fn children(
+        &self,
+        object: &ObjectRef,
+        role: u32,
+    ) -> Result<Vec<ObjectRef>, CallError> {
+        let (children, _) = or_default(self.children_of(object, role).await)?;
+        Ok(children)
     }
 
     async fn children_of(

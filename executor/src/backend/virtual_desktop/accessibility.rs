@@ -40,10 +40,15 @@ pub(super) fn window_root(world: &World, key: WindowKey) -> Result<NodeRef, Back
 }
 
 /// The menu bar of a window's application, if it has one.
-pub(super) fn menu_bar(world: &World, key: WindowKey) -> Result<Option<NodeRef>, BackendError> {
+pub(super) fn menu_bar(world: &World, root: &NodeRef) -> Result<Option<NodeRef>, BackendError> {
     allowed(world)?;
+    let root = root
+        .downcast::<VirtualNode>()
+        .ok_or(BackendError::WindowGone)?;
     let window = world
-        .window(key.pid, key.window_id)
+        .windows()
+        .iter()
+        .find(|window| window.window_id == root.window_id)
         .ok_or(BackendError::WindowGone)?;
     Ok(window.menu_bar.map(|node| {
         NodeRef::new(VirtualNode {

@@ -25,10 +25,9 @@ fn step() -> impl Strategy<Value = Step> {
 fn every_node(desktop: &VirtualDesktop) -> Vec<RawNode> {
     let mut nodes = Vec::new();
     for window in desktop.windows(&soon()).unwrap() {
-        let roots = [
-            desktop.window_root(window.key, &soon()).unwrap(),
-            desktop.menu_bar(window.key, &soon()).unwrap(),
-        ];
+        let root = desktop.window_root(window.key, &soon()).unwrap().unwrap();
+        let bar = desktop.menu_bar(&root, &soon()).unwrap();
+        let roots = [Some(root), bar];
         for root in roots.into_iter().flatten() {
             nodes.extend(
                 desktop

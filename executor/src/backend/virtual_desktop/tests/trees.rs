@@ -225,7 +225,8 @@ fn a_window_that_closes_stops_answering() {
 fn menus_open_as_far_as_the_scope_says() {
     let desktop = built_in();
     let key = window(&desktop, "Notes").key;
-    let bar = desktop.menu_bar(key, &soon()).unwrap().unwrap();
+    let root = desktop.window_root(key, &soon()).unwrap().unwrap();
+    let bar = desktop.menu_bar(&root, &soon()).unwrap().unwrap();
     let rows = [
         (WalkScope::MenuBar, vec!["", "File", "Edit"], true),
         (
@@ -259,7 +260,8 @@ fn menus_open_as_far_as_the_scope_says() {
     node(&desktop, "Notes", roles::STATIC_TEXT, "Saved: Groceries");
 
     let settings = window(&desktop, "Settings").key;
-    assert!(desktop.menu_bar(settings, &soon()).unwrap().is_none());
+    let settings = desktop.window_root(settings, &soon()).unwrap().unwrap();
+    assert!(desktop.menu_bar(&settings, &soon()).unwrap().is_none());
     assert!(
         tree(&desktop, "Notes")
             .nodes
