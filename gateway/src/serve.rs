@@ -4,6 +4,7 @@
 //! The port is open before anything is ready; until then health says NOT_SERVING and calls are refused with a
 //! reason. Every task is in one set that is awaited at the end.
 
+mod connection;
 pub mod executor;
 pub mod policy;
 
@@ -21,13 +22,16 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::Router};
+use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
-use tower::layer::util::{Identity, Stack};
+use tower::Layer as _;
 
 use self::policy::PolicyError;
 use crate::{
-    api::{self, Edge, EdgeSettings, authenticate::AuthenticateLayer},
+    api::{
+        self, Edge, EdgeSettings,
+        authenticate::{Authenticate, AuthenticateLayer},
+    },
     config::{self, Config},
     forward::Forward,
     health,
@@ -46,13 +50,6 @@ const REQUEST_KEY_FILE: &str = "request.key";
 
 /// How long connections may take to finish once everything behind them has ended.
 const CONNECTION_GRACE: Duration = Duration::from_millis(500);
-
-/// Calls at once on one connection.
-const MAX_STREAMS: u32 = 256;
-/// Bytes of all headers of one call.
-const MAX_HEADER_BYTES: u32 = 16 * 1024;
-/// How often a silent connection is asked whether it lives, and how long it may take to say so.
-const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 
 /// How a gateway is told to end.
 #[derive(Clone, Debug, Default)]
@@ -87,9 +84,6 @@ pub enum ServeError {
     /// The policy set.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A listener failed while it served.
-    #[error("serving failed")]
-    Transport(#[from] tonic::transport::Error),
     /// A task of the gateway panicked.
     #[error("a task of the gateway failed")]
     Task(#[from] JoinError),
@@ -234,19 +228,23 @@ impl Gateway {
             },
         });
         let layer = AuthenticateLayer::new(directory, config.dev);
-        let router = || router(layer.clone(), Arc::clone(&edge), health_service.clone());
+        let services = services(&layer, edge, health_service);
         let connections = Connections::default();
         if let Some(incoming) = listeners.tcp {
             let incoming = connections.clone().accept(incoming);
-            let served = router()
-                .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
-            tasks.spawn(async move { served.await.map_err(ServeError::from) });
+            let served = connection::serve(services.clone(), incoming, stop.drain.clone());
+            tasks.spawn(async move {
+                served.await;
+                Ok(())
+            });
         }
         if let Some(incoming) = listeners.unix {
             let incoming = connections.accept(incoming);
-            let served = router()
-                .serve_with_incoming_shutdown(incoming, stop.drain.clone().cancelled_owned());
-            tasks.spawn(async move { served.await.map_err(ServeError::from) });
+            let served = connection::serve(services, incoming, stop.drain.clone());
+            tasks.spawn(async move {
+                served.await;
+                Ok(())
+            });
         }
 
         let starting = forward.clone();
@@ -333,11 +331,11 @@ async fn follow_health(
 }
 
 /// All services behind one authenticating layer.
-fn router<H>(
-    layer: AuthenticateLayer,
+fn services<H>(
+    layer: &AuthenticateLayer,
     edge: Arc<Edge>,
     health_service: tonic_health::pb::health_server::HealthServer<H>,
-) -> Router<Stack<AuthenticateLayer, Identity>>
+) -> Authenticate<Routes>
 where
     H: tonic_health::pb::health_server::Health,
 {
@@ -354,14 +352,7 @@ where
                 tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
             )
     };
-    let (interval, patience) = KEEPALIVE;
-    Server::builder()
-        .max_concurrent_streams(MAX_STREAMS)
-        .http2_max_header_list_size(MAX_HEADER_BYTES)
-        .http2_keepalive_interval(Some(interval))
-        .http2_keepalive_timeout(Some(patience))
-        .layer(layer)
-        .add_service(health_service)
+    let routes = Routes::new(health_service)
         // Tools ask for either version: grpcurl and grpcio v1alpha, buf v1.
         .add_service(
             reflection()
@@ -375,4 +366,6 @@ where
         )
         .add_service(api::computer_use(Arc::clone(&edge)))
         .add_service(api::policies(edge))
+        .prepare();
+    layer.layer(routes)
 }

@@ -85,7 +85,8 @@ async fn an_unverified_effect_is_never_upgraded() {
     }
 }
 
-/// F1: an executor that never answers a read costs the caller its deadline and nobody else anything.
+/// F1: an executor that never answers a read costs the caller its deadline and nobody else anything. The status is the
+/// gateway's own, not one of the client's timer or of the server's framework.
 #[tokio::test]
 async fn a_hung_read_ends_at_the_callers_deadline_and_is_cancelled() {
     let gateway = start(json!({
@@ -102,23 +103,23 @@ async fn a_hung_read_ends_at_the_callers_deadline_and_is_cancelled() {
     request.set_timeout(Duration::from_millis(700));
     let mut client = agent.computer_use.clone();
     let hung = client.snapshot(request);
-    let other = async {
-        let second = agent.begin().await;
-        agent
-            .computer_use
-            .clone()
-            .get_status(GetStatusRequest {})
-            .await
-            .expect("others are served");
-        second
-    };
-    let (hung, _) = tokio::join!(hung, other);
-    let status = hung.expect_err("the executor never answers");
-    assert!(
-        matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled),
-        "{status}"
-    );
+    tokio::pin!(hung);
+    tokio::select! {
+        answer = &mut hung => panic!("answered before the executor was asked: {answer:?}"),
+        () = wait_for_wire(&gateway, "observe") => {}
+    }
+    // The client has a timer of its own, which counts only when its call is polled: until the gateway's answer has
+    // come in on the connection, it is not.
     wait_for_wire(&gateway, "$/cancel").await;
+    agent.begin().await;
+    let mut other = agent.computer_use.clone();
+    other
+        .get_status(GetStatusRequest {})
+        .await
+        .expect("others are served");
+    let status = hung.await.expect_err("the executor never answers");
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+    assert_eq!(reason(&status), "gateway.maka/deadline");
     agent
         .snapshot_app(&session_id, APP)
         .await

@@ -1,7 +1,7 @@
 //! Who is calling, before anything else happens: a layer around every service, reflection included.
 //!
 //! It reads the path and the credentials, consults [`crate::principal::access`], and either answers the call
-//! itself or hands it on with the [`Principal`] in its extensions. No service can be reached around it, and a
+//! itself or hands it on with the [`Principal`] and the caller's deadline in its extensions. No service can be reached around it, and a
 //! path that the table does not name is answered UNIMPLEMENTED here. It logs no header value.
 
 use std::{
@@ -18,6 +18,7 @@ use tonic::{Status, transport::server::UdsConnectInfo};
 use tower::{Layer, Service};
 
 use super::{
+    deadline,
     status::{Unauthenticated, forbidden, unauthenticated, unimplemented},
     unread,
 };
@@ -79,22 +80,24 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<RequestBody>) -> Self::Future {
-        match self.layer.admit(
-            request.uri().path(),
-            request.headers(),
-            request.extensions(),
-        ) {
-            Ok(principal) => {
+        let (path, headers) = (request.uri().path(), request.headers());
+        // The standard services keep the answers that their specifications give them.
+        let is_ours = path.starts_with("/maka.");
+        let admitted = self
+            .layer
+            .admit(path, headers, request.extensions())
+            .and_then(|principal| Ok((principal, deadline::read(headers)?)));
+        match admitted {
+            Ok((principal, context)) => {
+                request.extensions_mut().insert(context);
                 if let Some(principal) = principal {
                     request.extensions_mut().insert(principal);
                 }
-                // The standard services keep the answers that their specifications give them.
-                let explain: Explain<S::Response, S::Error> =
-                    if request.uri().path().starts_with("/maka.") {
-                        |answered| answered.map(unread::explain)
-                    } else {
-                        |answered| answered
-                    };
+                let explain: Explain<S::Response, S::Error> = if is_ours {
+                    |answered| answered.map(unread::explain)
+                } else {
+                    |answered| answered
+                };
                 Either::Left(self.inner.call(request).map(explain))
             }
             Err(status) => Either::Right(ready(Ok(status.into_http()))),

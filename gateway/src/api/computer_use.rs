@@ -38,7 +38,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::CheckPermissionsRequest>,
     ) -> Result<Response<v1::CheckPermissionsResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let permissions = answered(
             "CheckPermissions",
             &caller,
@@ -103,7 +103,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::ListAppsRequest>,
     ) -> Result<Response<v1::ListAppsResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let mut violations = Violations::default();
         let session = scalar::session_id(&mut violations, &request.get_ref().session_id);
         let session = violations.finish(session)?;
@@ -124,7 +124,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::LaunchAppRequest>,
     ) -> Result<Response<v1::LaunchAppResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let (session, call) = decode::launch::launch(request.into_inner())?;
         let launched = answered(
             "LaunchApp",
@@ -140,7 +140,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::ListWindowsRequest>,
     ) -> Result<Response<v1::ListWindowsResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let mut violations = Violations::default();
         let session = scalar::session_id(&mut violations, &request.get_ref().session_id);
         let session = violations.finish(session)?;
@@ -161,7 +161,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::SnapshotRequest>,
     ) -> Result<Response<v1::SnapshotResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let (session, call) = decode::observe::snapshot(request.into_inner())?;
         let frame = answered(
             "Snapshot",
@@ -189,7 +189,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::DispatchRequest>,
     ) -> Result<Response<v1::DispatchResult>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let (session, call) = decode::dispatch::dispatch(request.into_inner())?;
         let outcome = answered(
             "Dispatch",
@@ -213,7 +213,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::CaptureScreenRequest>,
     ) -> Result<Response<v1::CaptureScreenResponse>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let (session, call) = decode::observe::capture(request.get_ref())?;
         let screen = answered(
             "CaptureScreen",
@@ -236,7 +236,7 @@ impl ComputerUse for ComputerUseService {
         request: Request<v1::ReadImageRequest>,
     ) -> Result<Response<Self::ReadImageStream>, Status> {
         let caller = caller(request.extensions())?;
-        let context = deadline::context(request.metadata());
+        let context = deadline::context(request.extensions());
         let v1::ReadImageRequest {
             session_id,
             image_id,
