@@ -4,7 +4,8 @@
 //! blocking and run on their own threads; they share nothing with this task but their [`Ticket`].
 //!
 //! INVARIANT: an id is answered by whoever takes it out of `pending`, so it is answered once: by the finished job, by a
-//! cancel that came before the job's commit point, or by the shutdown.
+//! cancel that came before the job's commit point, or by the shutdown. A host may use an id again once it was answered, also
+//! while the cancelled job of that name still runs; hence every job has a number of its own.
 //! INVARIANT: no request is read unless its answer fits into the output queue beside the answers still owed. A host that
 //! stops reading therefore stops being read, and nothing grows.
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use maka_cu_protocol::codec::{LINE_LIMIT_BEFORE_HANDSHAKE, LineCodec};
 use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::ids::{SessionId, SnapshotId};
 use maka_cu_protocol::rpc::{Incoming, Request, RequestId, RpcCode, RpcError, error_response};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
@@ -32,6 +34,8 @@ use ticket::Ticket;
 
 pub mod lanes;
 pub mod pipes;
+#[cfg(test)]
+mod tests;
 pub mod ticket;
 
 /// Answers that may wait for the host to read them: more than can ever be owed.
@@ -60,18 +64,7 @@ pub async fn serve(
     output: Output,
     signals: Signals,
 ) -> Exit {
-    let mut server = Server {
-        executor,
-        codec: LineCodec::new(LINE_LIMIT_BEFORE_HANDSHAKE),
-        lines_waiting: false,
-        input_open: true,
-        answers: output.lines,
-        lanes: Lanes::default(),
-        pending: HashMap::new(),
-        running: JoinSet::new(),
-        jobs: HashMap::new(),
-        phase: Phase::BeforeHandshake,
-    };
+    let mut server = Server::new(executor, output.lines);
     let exit = server.run(input, output.done, signals).await;
     server.executor.end_all_sessions();
     exit
@@ -87,7 +80,8 @@ struct Server {
     lanes: Lanes<Job>,
     pending: HashMap<RequestId, Pending>,
     running: JoinSet<Vec<u8>>,
-    jobs: HashMap<task::Id, (LaneKey, RequestId)>,
+    jobs: HashMap<task::Id, (LaneKey, JobName)>,
+    next_job: u64,
     phase: Phase,
 }
 
@@ -107,22 +101,48 @@ enum Phase {
     Over(Exit),
 }
 
+/// What a job is answered as, and which of the jobs of that id it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct JobName {
+    id: RequestId,
+    number: u64,
+}
+
 /// A request that waits in a lane or runs.
 struct Job {
-    id: RequestId,
+    name: JobName,
     call: Call,
     ticket: Ticket,
 }
 
 /// A request that is owed an answer.
 struct Pending {
+    job: u64,
     ticket: Ticket,
+    /// The snapshot that it quotes.
+    quoted: Option<(SessionId, SnapshotId)>,
     lane: LaneKey,
     shape: RefusalShape,
     started: bool,
 }
 
 impl Server {
+    fn new(executor: Arc<Executor>, answers: mpsc::Sender<Vec<u8>>) -> Self {
+        Self {
+            executor,
+            codec: LineCodec::new(LINE_LIMIT_BEFORE_HANDSHAKE),
+            lines_waiting: false,
+            input_open: true,
+            answers,
+            lanes: Lanes::default(),
+            pending: HashMap::new(),
+            running: JoinSet::new(),
+            jobs: HashMap::new(),
+            next_job: 0,
+            phase: Phase::BeforeHandshake,
+        }
+    }
+
     async fn run(
         &mut self,
         mut input: mpsc::Receiver<Vec<u8>>,
@@ -220,7 +240,11 @@ impl Server {
     fn handle(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Ignored => {}
-            Incoming::Invalid(id, error) => self.reply_error(id, &error),
+            Incoming::Invalid(id, error) => {
+                // As below: the id belongs to the request that is being worked on.
+                let id = id.filter(|id| !self.pending.contains_key(id));
+                self.reply_error(id, &error);
+            }
             Incoming::Cancel(id) => self.cancel(id),
             // A second request of an id that is still owed an answer could not be told apart from the first.
             Incoming::Request(request) if self.pending.contains_key(&request.id) => {
@@ -271,15 +295,25 @@ impl Server {
         }
         let lane = self.executor.lane_of(&call);
         let ticket = Ticket::default();
-        let job = Job {
+        let quoted = call
+            .quoted()
+            .map(|(session, snapshot)| (session.clone(), snapshot.clone()));
+        let name = JobName {
             id: request.id,
+            number: self.next_job,
+        };
+        self.next_job += 1;
+        let job = Job {
+            name,
             call,
             ticket: ticket.clone(),
         };
         self.pending.insert(
             request.id,
             Pending {
+                job: name.number,
                 ticket,
+                quoted,
                 lane,
                 shape,
                 started: false,
@@ -292,15 +326,15 @@ impl Server {
     }
 
     fn start(&mut self, lane: LaneKey, job: Job) {
-        if let Some(pending) = self.pending.get_mut(&job.id) {
+        if let Some(pending) = self.pending.get_mut(&job.name.id) {
             pending.started = true;
         }
         let executor = Arc::clone(&self.executor);
-        let id = job.id;
+        let name = job.name;
         let handle = self
             .running
-            .spawn_blocking(move || executor.run(&job.call, &job.ticket).encode(job.id));
-        self.jobs.insert(handle.id(), (lane, id));
+            .spawn_blocking(move || executor.run(&job.call, &job.ticket).encode(name.id));
+        self.jobs.insert(handle.id(), (lane, name));
     }
 
     /// A job ended: answers it, unless somebody else has, and starts the next one of its lane.
@@ -309,21 +343,44 @@ impl Server {
             Ok((task_id, answer)) => (task_id, Some(answer)),
             Err(error) => (error.id(), None),
         };
-        let Some((lane, id)) = self.jobs.remove(&task_id) else {
+        let Some((lane, name)) = self.jobs.remove(&task_id) else {
             return;
         };
-        if self.pending.remove(&id).is_some() {
+        if let Some(pending) = self.take_pending(name) {
             match answer {
                 Some(answer) => self.reply(answer),
-                None => {
-                    tracing::error!(%id, "a request ended in a panic");
-                    self.reply_error(Some(id), &RpcError::new(RpcCode::InternalError));
-                }
+                None => self.panicked(name.id, pending),
             }
         }
         if let Some(next) = self.lanes.finish(lane) {
             self.start(lane, next);
         }
+    }
+
+    /// Takes out what is owed to this job, and not to another one of its id.
+    fn take_pending(&mut self, name: JobName) -> Option<Pending> {
+        self.pending
+            .get(&name.id)
+            .filter(|pending| pending.job == name.number)?;
+        self.pending.remove(&name.id)
+    }
+
+    /// A job panicked. Before its commit point that is a fault and nothing else; after it something was or may have been
+    /// done, and an answer that reads like "nothing done" would invite the host to do it again.
+    fn panicked(&self, id: RequestId, pending: Pending) {
+        let committed = !pending.ticket.cancel();
+        tracing::error!(%id, committed, "a request ended in a panic");
+        if !committed {
+            return self.reply_error(Some(id), &RpcError::new(RpcCode::InternalError));
+        }
+        if let Some((session, snapshot)) = pending.quoted {
+            let mut sessions = self.executor.sessions();
+            // A session that ended meanwhile took its snapshots along.
+            if let Ok(handle) = sessions.find(&session) {
+                sessions.spend(&handle, &snapshot);
+            }
+        }
+        self.reply(pending.shape.interrupted().encode(id));
     }
 
     fn cancel(&mut self, id: RequestId) {
@@ -336,7 +393,8 @@ impl Server {
         }
         tracing::debug!(%id, started = pending.started, "cancelled");
         if let Some(pending) = self.pending.remove(&id) {
-            self.lanes.withdraw(pending.lane, |job| job.id == id);
+            self.lanes
+                .withdraw(pending.lane, |job| job.name.number == pending.job);
             self.reply(pending.shape.refuse(DomainCode::Aborted).encode(id));
         }
     }
@@ -352,8 +410,9 @@ impl Server {
             exit,
         };
         for job in self.lanes.drain() {
-            if let Some(pending) = self.pending.remove(&job.id) {
-                self.reply(pending.shape.refuse(DomainCode::Aborted).encode(job.id));
+            if let Some(pending) = self.take_pending(job.name) {
+                let refused = pending.shape.refuse(DomainCode::Aborted);
+                self.reply(refused.encode(job.name.id));
             }
         }
     }
