@@ -1,14 +1,15 @@
 //! The three ways a call can end without an answer, kept apart because they mean three different things.
 //!
 //! - [`MakaCuLifecycleError`]: about the executor's life. Its stage says whether the request may have had an effect.
-//! - [`MakaCuRpcError`]: the executor found the request unusable. A bug of this host; the executor lives on.
+//! - [`MakaCuRpcError`]: the executor found the request unusable or failed with it. A bug of one of the two; the executor
+//!   lives on.
 //! - [`MakaCuProtocolViolation`]: the executor's answer cannot be believed. It has been killed.
 
 use std::sync::Arc;
 
 use maka_cu_protocol::json::Violation;
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::rpc::RpcError;
+use maka_cu_protocol::rpc::{RpcCode, RpcError};
 use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
 use thiserror::Error;
 
@@ -30,11 +31,10 @@ pub enum CallError {
 impl CallError {
     /// Whether the request may have had an effect on the world.
     #[must_use]
-    pub const fn possibly_delivered(&self) -> bool {
+    pub fn possibly_delivered(&self) -> bool {
         match self {
             Self::Lifecycle(error) => error.possibly_delivered(),
-            // The executor answers so before it looks at the world.
-            Self::Rpc(_) => false,
+            Self::Rpc(error) => error.possibly_delivered(),
             // It was answered, so it was read.
             Self::Violation(_) => true,
         }
@@ -238,7 +238,8 @@ impl LifecycleCause {
     }
 }
 
-/// The executor found a request unusable (JSON-RPC `error`). It says nothing about the screen, and the executor lives on.
+/// The executor found a request unusable, or failed with it (JSON-RPC `error`). It says nothing about the screen, and the
+/// executor lives on.
 #[derive(Debug, Clone, Error)]
 #[error("the executor rejected `{method}` with JSON-RPC error {}", .error.number())]
 pub struct MakaCuRpcError {
@@ -248,6 +249,28 @@ pub struct MakaCuRpcError {
     pub generation: u64,
     /// The error's body. Its message is a token of the protocol; never show a foreign one.
     pub error: RpcError,
+}
+
+impl MakaCuRpcError {
+    /// Whether the request may have had an effect on the world: an executor can fail in the middle of an action, and
+    /// what a number outside the protocol means is not known.
+    #[must_use]
+    pub fn possibly_delivered(&self) -> bool {
+        match self.error.code() {
+            // These are said before anything is done.
+            Some(
+                RpcCode::ParseError
+                | RpcCode::InvalidRequest
+                | RpcCode::UnknownMethod
+                | RpcCode::InvalidParams
+                | RpcCode::ProtocolVersionMismatch
+                | RpcCode::HandshakeRequired
+                | RpcCode::SessionUnknown
+                | RpcCode::ShuttingDown,
+            ) => false,
+            Some(RpcCode::InternalError) | None => true,
+        }
+    }
 }
 
 /// The executor broke the protocol. Its generation is over.

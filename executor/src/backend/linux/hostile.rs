@@ -51,6 +51,15 @@ async fn serve(connection: Connection, shape: Shape) {
                 let role = if number == "34" { ROLE_MENU_BAR } else { 20 };
                 connection.reply(&header, &role).await
             }
+            "GetState" if path.ends_with("/900001") => {
+                let refused = "org.freedesktop.DBus.Error.UnknownMethod";
+                connection.reply_error(&header, refused, &"no").await
+            }
+            "GetState" if path.ends_with("/900002") => connection.reply(&header, &"no state").await,
+            "GetState" if path.ends_with("/900003") => {
+                let gone = "org.freedesktop.DBus.Error.UnknownObject";
+                connection.reply_error(&header, gone, &"no").await
+            }
             "GetState" => {
                 connection
                     .reply(&header, &vec![1_u32 << 25 | 1 << 24, 0])
@@ -197,6 +206,34 @@ fn a_tree_that_contains_itself_ends() {
     );
     let tree = tree.unwrap();
     assert_eq!((tree.nodes.len(), tree.truncated_elements), (3, true));
+}
+
+/// F1, the neighbour: a child that refuses to tell what it is, or tells nonsense, is there and was not read; one that is gone
+/// leaves nothing out.
+#[test]
+fn a_child_that_cannot_be_read_is_reported() {
+    let rows: [(Shape, bool); 3] = [
+        (
+            |node| Some(if node == 0 { vec![900_001] } else { vec![] }),
+            true,
+        ),
+        (
+            |node| Some(if node == 0 { vec![900_002] } else { vec![] }),
+            true,
+        ),
+        (
+            |node| Some(if node == 0 { vec![900_003] } else { vec![] }),
+            false,
+        ),
+    ];
+    for (index, (shape, cut)) in rows.into_iter().enumerate() {
+        let tree = walked(shape, || budget(1500, 64)).unwrap();
+        assert_eq!(
+            (tree.nodes.len(), tree.truncated_elements),
+            (1, cut),
+            "{index}"
+        );
+    }
 }
 
 /// F1: nodes that never answer cost their time limit and are reported as left out; the rest is there.

@@ -99,14 +99,11 @@ pub(super) async fn walk(
                 }
                 Err(CallError::Lost) => return Err(BackendError::CaptureFailed),
                 // It may well be there, we only could not read it.
-                Err(CallError::Timeout) => walk.truncated_elements = true,
+                Err(CallError::Timeout | CallError::Rejected | CallError::Malformed) => {
+                    walk.truncated_elements = true;
+                }
                 // It vanished meanwhile, and what was below it with it.
-                Err(
-                    CallError::Gone
-                    | CallError::Rejected
-                    | CallError::NoReply
-                    | CallError::Malformed,
-                ) => {}
+                Err(CallError::Gone | CallError::NoReply) => {}
             }
         }
         level = next;
