@@ -18,6 +18,9 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(300);
 const CACHE: &str = "org.a11y.atspi.Cache";
 const CACHE_PATH: &str = "/org/a11y/atspi/cache";
 
+/// Longest list that is kept.
+const MOST_ITEMS: usize = 50_000;
+
 /// Object, application, parent, index in parent, child count, interfaces, name, role, description, states.
 type Item = (
     WireRef,
@@ -54,8 +57,9 @@ pub(super) async fn items(
         .call::<_, Vec<Item>>(&cache, CACHE, "GetItems", &(), patience)
         .await
     {
-        Ok(items) => index(items),
-        Err(_) => HashMap::new(),
+        Ok(items) if items.len() <= MOST_ITEMS => index(items),
+        // More than any walk would use: reading what is needed costs less memory.
+        Ok(_) | Err(_) => HashMap::new(),
     }
 }
 

@@ -16,7 +16,7 @@ use super::display::Area;
 use super::frame::{Placement, Toolkit};
 use super::locate::menu_bar;
 use super::node::{AccessibleNode, WindowContext};
-use super::reader::Reader;
+use super::reader::{MOST_KEPT, Reader};
 use super::vocabulary::ROLE_MENU_BAR;
 use super::walk::walk;
 use crate::backend::error::BackendError;
@@ -70,7 +70,24 @@ async fn serve(connection: Connection, shape: Shape) {
                     .reply(&header, &vec!["org.a11y.atspi.Accessible"])
                     .await
             }
-            "Get" => connection.reply(&header, &Variant::from("x")).await,
+            "Get" => {
+                let (_, name): (String, String) = message.body().deserialize().unwrap();
+                let long = path.starts_with("/n/800");
+                let value = match name.as_str() {
+                    // What it claims, which in one case is not what it then tells.
+                    "ChildCount" if path.ends_with("/700000") => Variant::from(3),
+                    "ChildCount" => Variant::from(i32::try_from(children.len()).unwrap()),
+                    "Name" if long => Variant::from("x".repeat(MOST_KEPT / 64)),
+                    _ => Variant::from("x"),
+                };
+                connection.reply(&header, &value).await
+            }
+            "GetChildAtIndex" => {
+                let index: i32 = message.body().deserialize().unwrap();
+                let child = children[usize::try_from(index).unwrap()];
+                let path = OwnedObjectPath::try_from(format!("/n/{child}")).unwrap();
+                connection.reply(&header, &(own_name.clone(), path)).await
+            }
             "GetChildren" => {
                 let path = |child| OwnedObjectPath::try_from(format!("/n/{child}")).unwrap();
                 let children: Vec<_> = children
@@ -206,6 +223,98 @@ fn a_tree_that_contains_itself_ends() {
     );
     let tree = tree.unwrap();
     assert_eq!((tree.nodes.len(), tree.truncated_elements), (3, true));
+}
+
+/// However many children a program claims, of whatever role, no more are remembered than there is room for.
+#[test]
+fn a_crowd_of_children_is_cut() {
+    let rows: [(Shape, usize, usize); 3] = [
+        // Read one by one, and not all of them.
+        (
+            |node| {
+                Some(if node == 0 {
+                    (1..5000).collect()
+                } else {
+                    vec![]
+                })
+            },
+            1500,
+            1500,
+        ),
+        (
+            |node| {
+                Some(if node == 0 {
+                    (1..5000).collect()
+                } else {
+                    vec![]
+                })
+            },
+            100_000,
+            2001,
+        ),
+        // Each of a few has many.
+        (
+            |node| {
+                Some(if node < 40 {
+                    (node * 40 + 1..node * 40 + 41).collect()
+                } else {
+                    vec![]
+                })
+            },
+            100,
+            100,
+        ),
+    ];
+    for (shape, most, expected) in rows {
+        let tree = walked(shape, || budget(most, 64)).unwrap();
+        assert_eq!(
+            (tree.nodes.len(), tree.truncated_elements),
+            (expected, true),
+            "{most}"
+        );
+    }
+    // A lie about the number is cut when it comes out.
+    let shape: Shape = |node| {
+        Some(match node {
+            0 => vec![700_000],
+            700_000 => (1..5000).collect(),
+            _ => vec![],
+        })
+    };
+    let tree = walked(shape, || budget(100_000, 64)).unwrap();
+    assert_eq!((tree.nodes.len(), tree.truncated_elements), (2002, true));
+}
+
+/// A level that is not read any more is cut by depth, and not by the number of its nodes.
+#[test]
+fn a_crowd_below_the_last_level_is_cut_by_depth() {
+    let tree = walked(
+        |node| {
+            Some(if node == 0 {
+                (1..50).collect()
+            } else {
+                vec![1000 + node, 2000 + node]
+            })
+        },
+        || budget(60, 2),
+    );
+    let tree = tree.unwrap();
+    let cut = (tree.truncated_depth, tree.truncated_elements);
+    assert_eq!((tree.nodes.len(), cut), (50, (true, false)));
+}
+
+/// A program that tells more than can be kept is not asked any further.
+#[test]
+fn endless_text_ends_the_walk() {
+    let shape: Shape = |node| {
+        Some(match node {
+            0 => (800_000..800_200).collect(),
+            _ => vec![],
+        })
+    };
+    let tree = walked(shape, || budget(1500, 64)).unwrap();
+    assert!(tree.truncated_elements);
+    assert!(tree.nodes.len() < 200, "{}", tree.nodes.len());
 }
 
 /// F1, the neighbour: a child that refuses to tell what it is, or tells nonsense, is there and was not read; one that is gone

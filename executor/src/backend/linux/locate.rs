@@ -159,7 +159,7 @@ pub(super) async fn menu_bar(
         for (object, core) in cores.await {
             match unless_gone(core, &mut silent)? {
                 Some(core) if core.role == ROLE_MENU_BAR => return Ok(Some(object)),
-                Some(core) => found.push((object, core.role)),
+                Some(_) => found.push(object),
                 None => {}
             }
         }
@@ -168,7 +168,7 @@ pub(super) async fn menu_bar(
             break;
         }
         let children = stream::iter(found)
-            .map(|(object, role)| async move { reader.children(&object, role).await })
+            .map(|object| async move { reader.children(&object).await })
             .buffered(IN_FLIGHT)
             .collect::<Vec<_>>();
         for children in children.await {

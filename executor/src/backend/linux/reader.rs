@@ -1,7 +1,8 @@
 //! Reading what one accessible says about itself: the same questions at observe and at dispatch time.
 //!
 //! Calls of one reader run side by side, [`IN_FLIGHT`] at most, each with its own time limit. After [`TOLERATED`] calls
-//! without an answer the application counts as hung and every further call fails at once.
+//! without an answer the application counts as hung and every further call fails at once; so it does after [`MOST_KEPT`]
+//! bytes of answers, since what an application says is kept until the walk is over and it may say anything.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,10 +38,12 @@ const MOST_ACTIONS: i32 = 16;
 /// Longest text that is read as a value, in characters. A digest of a longer one covers this much of it.
 const LONGEST_TEXT: i32 = 1_000_000;
 /// From this many children on, containers are read one by one and only so far: a list of a million rows must not be
-/// answered in one message.
+/// answered in one message. Any role can have that many, so each is asked for the number first.
 const MOST_CHILDREN: i32 = 2000;
-/// Roles whose child lists can be that long: list, table, tree, tree table, list box.
-const LONG_CONTAINERS: [u32; 5] = [31, 55, 65, 66, 98];
+/// Bytes of text and references that one reading keeps. A walk of the largest size with ordinary labels takes a hundredth.
+pub(super) const MOST_KEPT: usize = 64 * 1024 * 1024;
+/// What a reference to a child counts for.
+const REFERENCE_BYTES: usize = 64;
 
 /// What is told by every accessible.
 #[derive(Clone)]
@@ -90,6 +93,7 @@ pub(super) struct Reader<'b> {
     toolkit: Toolkit,
     permits: Semaphore,
     unanswered: AtomicUsize,
+    kept: AtomicUsize,
     cached: HashMap<ObjectRef, CachedCore>,
 }
 
@@ -101,6 +105,7 @@ impl<'b> Reader<'b> {
             toolkit,
             permits: Semaphore::new(IN_FLIGHT),
             unanswered: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
             cached: HashMap::new(),
         }
     }
@@ -114,7 +119,13 @@ impl<'b> Reader<'b> {
 
     /// Whether the time is over or the application counts as hung.
     pub(super) fn has_given_up(&self) -> bool {
-        self.deadline.is_over() || self.unanswered.load(Ordering::Relaxed) >= TOLERATED
+        self.deadline.is_over()
+            || self.unanswered.load(Ordering::Relaxed) >= TOLERATED
+            || self.kept.load(Ordering::Relaxed) >= MOST_KEPT
+    }
+
+    fn keeps(&self, bytes: usize) {
+        self.kept.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// One call, with a place among those in flight.
@@ -178,7 +189,9 @@ impl<'b> Reader<'b> {
         name: &'static str,
     ) -> Result<String, CallError> {
         let value = self.property(object, interface, name).await?;
-        String::try_from(value).map_err(|_| CallError::Malformed)
+        let text = String::try_from(value).map_err(|_| CallError::Malformed)?;
+        self.keeps(text.len());
+        Ok(text)
     }
 
     fn note<R>(&self, answer: &Result<R, CallError>) {
@@ -229,7 +242,7 @@ impl<'b> Reader<'b> {
         let children = async {
             match known_children {
                 Some(children) => Ok((children, false)),
-                None => self.children_of(object, core.role).await,
+                None => self.children_of(object).await,
             }
         };
         let (children, extents, actions, value, attributes) = tokio::join!(
@@ -262,38 +275,34 @@ impl<'b> Reader<'b> {
         object: &ObjectRef,
     ) -> Result<(Core, Vec<ObjectRef>), CallError> {
         let core = self.core(object).await?;
-        let children = self.children(object, core.role).await?;
+        let children = self.children(object).await?;
         Ok((core, children))
     }
 
-    /// The children of an accessible of this role; none when it does not tell.
-    pub(super) async fn children(
-        &self,
-        object: &ObjectRef,
-        role: u32,
-    ) -> Result<Vec<ObjectRef>, CallError> {
-        let (children, _) = or_default(self.children_of(object, role).await)?;
+    /// The children of an accessible; none when it does not tell.
+    pub(super) async fn children(&self, object: &ObjectRef) -> Result<Vec<ObjectRef>, CallError> {
+        let (children, _) = or_default(self.children_of(object).await)?;
         Ok(children)
     }
 
-    async fn children_of(
-        &self,
-        object: &ObjectRef,
-        role: u32,
-    ) -> Result<(Vec<ObjectRef>, bool), CallError> {
-        if LONG_CONTAINERS.contains(&role) {
-            let count = or_default(self.number(object, ACCESSIBLE, "ChildCount").await)?;
-            if count > MOST_CHILDREN {
-                let asked = stream::iter(0..MOST_CHILDREN)
-                    .map(|index| self.child_at(object, index))
-                    .buffered(IN_FLIGHT)
-                    .collect::<Vec<_>>();
-                let children = asked.await.into_iter().collect::<Result<Vec<_>, _>>()?;
-                return Ok((children.into_iter().flatten().collect(), true));
-            }
+    async fn children_of(&self, object: &ObjectRef) -> Result<(Vec<ObjectRef>, bool), CallError> {
+        let count = or_default(self.number(object, ACCESSIBLE, "ChildCount").await)?;
+        if count > MOST_CHILDREN {
+            let asked = stream::iter(0..MOST_CHILDREN)
+                .map(|index| self.child_at(object, index))
+                .buffered(IN_FLIGHT)
+                .collect::<Vec<_>>();
+            let children = asked.await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            self.keeps(children.len() * REFERENCE_BYTES);
+            return Ok((children.into_iter().flatten().collect(), true));
         }
-        let children: Vec<WireRef> = self.call(object, ACCESSIBLE, "GetChildren", &()).await?;
-        Ok((children.into_iter().filter_map(object_ref).collect(), false))
+        let mut children: Vec<WireRef> = self.call(object, ACCESSIBLE, "GetChildren", &()).await?;
+        // The number may have been a lie.
+        let most = usize::try_from(MOST_CHILDREN).unwrap_or(usize::MAX);
+        let cut = children.len() > most;
+        children.truncate(most);
+        self.keeps(children.len() * REFERENCE_BYTES);
+        Ok((children.into_iter().filter_map(object_ref).collect(), cut))
     }
 
     async fn child_at(
@@ -363,10 +372,13 @@ impl<'b> Reader<'b> {
                 if count <= 0 {
                     return Ok(Some(String::new()));
                 }
-                absent_if_refused(
-                    self.call(object, TEXT, "GetText", &(0, count.min(LONGEST_TEXT)))
-                        .await,
-                )
+                let range = (0, count.min(LONGEST_TEXT));
+                let text = self
+                    .call::<_, String>(object, TEXT, "GetText", &range)
+                    .await;
+                let text = absent_if_refused(text)?;
+                self.keeps(text.as_ref().map_or(0, String::len));
+                Ok(text)
             }
         }
     }
@@ -381,7 +393,10 @@ impl<'b> Reader<'b> {
         if self.toolkit.is_gtk() && !core.interfaces.editable_text {
             return Ok(HashMap::new());
         }
-        or_default(self.call(object, ACCESSIBLE, "GetAttributes", &()).await)
+        let attributes: HashMap<String, String> =
+            or_default(self.call(object, ACCESSIBLE, "GetAttributes", &()).await)?;
+        self.keeps(attributes.values().map(String::len).sum());
+        Ok(attributes)
     }
 }
 

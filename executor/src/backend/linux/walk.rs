@@ -3,6 +3,8 @@
 //! A walk goes level by level: all nodes of a level are read side by side, then their children make the next level. No
 //! recursion, so depth costs nothing; each accessible is taken once, so a tree that contains itself ends. What a budget
 //! leaves out is always the deepest and last part, whatever the timing of the answers.
+//!
+//! INVARIANT: no more children are remembered than the budget has room for nodes, whatever an application claims to have.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -48,15 +50,22 @@ pub(super) async fn walk(
         .facts(&root.object, extents)
         .await
         .map_err(root_error)?;
-    let mut walk = Walk::new(root, placement);
+    let mut walk = Walk::new(root, placement, budget);
     let at_the_top = Place {
         parent: None,
         sibling_index: 0,
         depth: 0,
     };
-    let mut level = walk
-        .take(facts, Arc::clone(root), at_the_top, scope, reader)
-        .await;
+    let mut level = Vec::new();
+    walk.take(
+        facts,
+        Arc::clone(root),
+        at_the_top,
+        scope,
+        reader,
+        &mut level,
+    )
+    .await;
     for depth in 1.. {
         if level.is_empty() {
             break;
@@ -94,8 +103,8 @@ pub(super) async fn walk(
                         sibling_index: candidate.sibling_index,
                         depth,
                     };
-                    let children = walk.take(facts, node, place, scope, reader).await;
-                    next.extend(children);
+                    walk.take(facts, node, place, scope, reader, &mut next)
+                        .await;
                 }
                 Err(CallError::Lost) => return Err(BackendError::CaptureFailed),
                 // It may well be there, we only could not read it.
@@ -124,6 +133,8 @@ fn root_error(error: CallError) -> BackendError {
 /// A tree that is being built, level by level.
 struct Walk {
     placement: Placement,
+    max_elements: usize,
+    max_depth: usize,
     nodes: Vec<RawNode>,
     /// The retained references, by the index of their node.
     links: Vec<Arc<AccessibleNode>>,
@@ -135,9 +146,11 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(root: &Arc<AccessibleNode>, placement: Placement) -> Self {
+    fn new(root: &Arc<AccessibleNode>, placement: Placement, budget: &WalkBudget) -> Self {
         Self {
             placement,
+            max_elements: budget.max_elements,
+            max_depth: budget.max_depth,
             nodes: Vec::new(),
             links: Vec::new(),
             interfaces: Vec::new(),
@@ -147,7 +160,7 @@ impl Walk {
         }
     }
 
-    /// Adds a node that was read and says which of its children belong to the walk.
+    /// Adds a node that was read, and to the next level those of its children that belong to the walk and find room.
     async fn take(
         &mut self,
         facts: Facts,
@@ -155,7 +168,9 @@ impl Walk {
         place: Place,
         scope: &WalkScope,
         reader: &Reader<'_>,
-    ) -> Vec<Candidate> {
+        next: &mut Vec<Candidate>,
+    ) {
+        let is_last_level = place.depth + 1 >= self.max_depth;
         let index = self.nodes.len();
         let mut ancestor_roles = Vec::new();
         let mut above = place.parent;
@@ -180,12 +195,19 @@ impl Walk {
         let in_menu = node.in_menu;
         self.links.push(node);
         if !descends || (!in_menu && is_closed_menu(&facts, reader).await) {
-            return Vec::new();
+            return;
         }
-        let mut children = Vec::new();
         for (sibling_index, object) in facts.children.into_iter().enumerate() {
+            // Of a level that is not read one child tells as much as all: that there is more.
+            if is_last_level && !next.is_empty() {
+                return;
+            }
+            if !is_last_level && self.nodes.len() + next.len() >= self.max_elements {
+                self.truncated_elements = true;
+                return;
+            }
             if self.seen.insert(object.clone()) {
-                children.push(Candidate {
+                next.push(Candidate {
                     object,
                     parent: index,
                     sibling_index,
@@ -195,7 +217,6 @@ impl Walk {
                 self.truncated_elements = true;
             }
         }
-        children
     }
 
     /// Depth-first order, root first.
