@@ -115,9 +115,8 @@ fn wait(
             }
             LaunchProgress::Running { app, windows: _ } => seen = Some(app),
             LaunchProgress::Starting => {}
-            // It ran and ended without a window: it was started, so this is no refusal.
-            LaunchProgress::Exited if seen.is_some() => return Err(DomainCode::Timeout.into()),
-            LaunchProgress::Exited => return Err(DomainCode::DispatchRefused.into()),
+            // It was started and ended, perhaps before the first look: a launch that happened is no refusal.
+            LaunchProgress::Exited => return Err(DomainCode::Timeout.into()),
         }
         if patience.is_over() {
             return match seen {

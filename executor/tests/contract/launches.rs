@@ -109,3 +109,27 @@ fn a_cancelled_wait_still_tells_what_was_started() {
         "{launched}"
     );
 }
+
+/// A program that ends at once was started all the same: `dispatch_refused` would promise that nothing happened.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_has_ended_already_was_not_refused() {
+    use maka_desktop::{Desktop, DesktopOptions};
+
+    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let applications = desktop.applications_dir();
+    std::fs::create_dir_all(&applications).unwrap();
+    let mark = desktop.dir().join("it-ran");
+    let entry = format!(
+        "[Desktop Entry]\nType=Application\nName=Brief\nExec=/bin/mkdir {}\n",
+        mark.display()
+    );
+    std::fs::write(applications.join("org.maka.Brief.desktop"), entry).unwrap();
+    let mut client =
+        crate::client::Client::start_on(desktop.command(env!("CARGO_BIN_EXE_maka-cu")));
+    desk::begin(&mut client, SESSION);
+    let code = client.refused("apps.launch", params("org.maka.Brief", 20_000));
+    assert_eq!(code, "timeout");
+    assert!(mark.is_dir());
+    desktop.stop();
+}
