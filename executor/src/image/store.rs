@@ -24,6 +24,9 @@ pub enum StoreError {
         /// `limits.imageDirBudgetBytes`.
         budget_bytes: u64,
     },
+    /// It was deleted for the budget before it was complete.
+    #[error("the picture was deleted for the budget while it was written")]
+    Evicted,
     /// The file could not be written.
     #[error("the picture could not be written")]
     Write(#[source] io::Error),
@@ -63,11 +66,9 @@ struct Files {
 }
 
 impl Files {
-    /// Takes a file out of the table; whether it was there.
-    fn remove(&mut self, number: u64) -> bool {
-        let size = self.sizes.remove(&number);
-        self.total_bytes -= size.unwrap_or(0);
-        size.is_some()
+    /// Takes a file out of the table, if it is there.
+    fn remove(&mut self, number: u64) {
+        self.total_bytes -= self.sizes.remove(&number).unwrap_or(0);
     }
 }
 
@@ -116,6 +117,11 @@ impl ImageStore {
     pub fn write(&self, bytes: &[u8]) -> Result<StoredImage, StoreError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let number = self.reserve(size)?;
+        self.fill(number, bytes)
+    }
+
+    /// Writes the file that was reserved under this number, which others may evict at any moment.
+    fn fill(&self, number: u64, bytes: &[u8]) -> Result<StoredImage, StoreError> {
         let path = self.path(number);
         let mut file = match create_new(&path) {
             Ok(file) => file,
@@ -132,7 +138,12 @@ impl ImageStore {
             path,
         };
         file.write_all(bytes).map_err(StoreError::Write)?;
-        Ok(image)
+        // Evicted before it was created, it was not there to be deleted; evicted later, it is gone and no picture any more.
+        if image.exists() {
+            Ok(image)
+        } else {
+            Err(StoreError::Evicted)
+        }
     }
 
     /// Counts a file of `size` bytes before it is written, so that two writers cannot both use the last of the budget.
@@ -164,10 +175,10 @@ impl ImageStore {
     }
 
     fn forget(&self, number: u64, path: &Path) {
-        // A file that the budget took is gone from the table already, and its name is never used again.
-        if self.files().remove(number) {
-            remove(path);
-        }
+        self.files().remove(number);
+        // Also when the budget took it out of the table already: that may have been before the file was there. It is ours,
+        // since we created it, and its name is never used again.
+        remove(path);
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -256,6 +267,22 @@ mod tests {
             panic!("a picture larger than the budget is refused")
         };
         assert!(second.path().exists(), "a hopeless write deletes nothing");
+    }
+
+    /// Two writers at the limit: the budget takes the file of the slower one before it is there.
+    #[test]
+    fn a_file_that_is_evicted_before_it_exists_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = ImageStore::open(directory.path(), "n", 10).unwrap();
+        let slow = store.reserve(6).unwrap();
+        let fast = store.write(&[0; 6]).unwrap();
+        let Err(StoreError::Evicted) = store.fill(slow, &[0; 6]) else {
+            panic!("a picture that is not counted is not handed out")
+        };
+        assert!(fast.path().exists());
+        assert_eq!((names(directory.path()), store.files().total_bytes), (1, 6));
+        drop(fast);
+        assert_eq!((names(directory.path()), store.files().total_bytes), (0, 0));
     }
 
     #[test]
