@@ -33,7 +33,7 @@ mod walk;
 mod window;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
@@ -51,6 +51,7 @@ use self::bus::{Bus, CallError};
 use self::display::{Area, Display, Monitor, unreadable};
 use self::frame::{Placement, Toolkit};
 use self::locate::Located;
+use self::lock::SessionBus;
 use self::node::{AccessibleNode, LinuxNode, WindowContext};
 use self::reader::Reader;
 use self::window::XWindow;
@@ -76,7 +77,7 @@ pub struct LinuxDesktop {
     display: Display,
     accessibility: Accessibility,
     apps: Apps,
-    session: Mutex<Option<Arc<Bus>>>,
+    session: SessionBus,
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
 }
@@ -108,7 +109,7 @@ impl LinuxDesktop {
             display,
             accessibility,
             apps: Apps::default(),
-            session: Mutex::default(),
+            session: SessionBus::default(),
             runtime: Some(runtime),
         })
     }
@@ -168,21 +169,6 @@ impl LinuxDesktop {
             .collect();
         listed.reverse();
         Ok(listed)
-    }
-
-    /// The session bus, for the few questions that are asked there; `None` when there is none.
-    async fn session(&self) -> Option<Arc<Bus>> {
-        let held = self
-            .session
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if let Some(bus) = held.filter(|bus| !bus.is_lost()) {
-            return Some(bus);
-        }
-        let bus = Arc::new(Bus::connect(&doctor::session_bus_address()?).await.ok()?);
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&bus));
-        Some(bus)
     }
 
     /// Where the window is now, and how frames of its elements are counted.
@@ -303,10 +289,17 @@ impl Backend for LinuxDesktop {
     }
 
     fn screen_locked(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        self.within(deadline, async {
-            match self.session().await {
-                Some(session) => lock::is_locked(&session).await,
-                None => false,
+        let address = doctor::session_bus_address();
+        let locked = self.session.is_locked(address.as_deref());
+        self.within(deadline, locked)?.map_err(|error| {
+            tracing::warn!(?error, "the session bus cannot be asked for a lock");
+            match error {
+                CallError::Timeout => BackendError::Timeout,
+                CallError::Lost
+                | CallError::Gone
+                | CallError::Rejected
+                | CallError::NoReply
+                | CallError::Malformed => BackendError::CaptureFailed,
             }
         })
     }

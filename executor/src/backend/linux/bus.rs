@@ -154,8 +154,8 @@ impl Bus {
     }
 
     /// Whether somebody owns the name. Asking this first keeps a question from starting a service.
-    pub(super) async fn is_owned(&self, name: &str) -> bool {
-        self.ask_bus("NameHasOwner", name).await.unwrap_or(false)
+    pub(super) async fn is_owned(&self, name: &str) -> Result<bool, CallError> {
+        self.ask_bus("NameHasOwner", name).await
     }
 }
 
