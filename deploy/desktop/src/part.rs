@@ -1,4 +1,7 @@
 //! One process of the desktop: started in its own group, ended and reaped for certain.
+//!
+//! INVARIANT: a signal goes to the group only while its leader is not reaped. Until then the kernel gives the number to nobody
+//! else, so no stranger's group is ever hit.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,7 +13,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::child::die_with_parent;
@@ -66,7 +71,18 @@ pub(crate) struct Part {
     name: PartName,
     child: Child,
     log: PathBuf,
-    ended: bool,
+    life: Life,
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// It ran when it was last looked at.
+    Running,
+    /// It has ended and still holds its number.
+    Dead,
+    /// It is reaped: its number means nothing any more.
+    Reaped,
 }
 
 impl Part {
@@ -97,7 +113,7 @@ impl Part {
             name,
             child,
             log,
-            ended: false,
+            life: Life::Running,
         })
     }
 
@@ -156,18 +172,21 @@ impl Part {
         }
     }
 
-    /// Whether the process is gone. It is reaped when it is.
+    /// Whether the process has ended. It is not reaped by this, so that what it left behind can still be ended.
     pub(crate) fn has_ended(&mut self) -> bool {
-        // An error means that there is no such child any more.
-        self.ended = self.ended
-            || self
-                .child
-                .try_wait()
-                .map_or(true, |status| status.is_some());
-        self.ended
+        if self.life == Life::Running {
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+            self.life = match waitid(Id::Pid(self.pid()), flags) {
+                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => Life::Running,
+                Ok(_) => Life::Dead,
+                // There is no such child any more: somebody else reaped it, and the number may be another's.
+                Err(_) => Life::Reaped,
+            };
+        }
+        self.life != Life::Running
     }
 
-    /// Ends the whole group: asks, waits, kills, reaps.
+    /// Ends the whole group: asks, waits, kills, reaps. Does nothing the second time.
     pub(crate) fn end(&mut self) {
         let deadline = Instant::now() + TERM_GRACE;
         if !self.has_ended() {
@@ -178,17 +197,23 @@ impl Part {
         }
         // Also after a clean end: helpers that the part left behind share its group.
         self.signal(Signal::SIGKILL);
-        if !self.ended {
-            // It was just killed; an error means that it is reaped already.
-            drop(self.child.wait());
-            self.ended = true;
-        }
+        // It is dead or was just killed; an error means that it is reaped already.
+        drop(self.child.wait());
+        self.life = Life::Reaped;
     }
 
     fn signal(&self, signal: Signal) {
-        let group = Pid::from_raw(i32::try_from(self.child.id()).expect("a process id fits pid_t"));
-        // ESRCH: the group is empty, which is what was wanted.
-        killpg(group, signal).ok();
+        match self.life {
+            // ESRCH: the group is empty, which is what was wanted.
+            Life::Running | Life::Dead => {
+                killpg(self.pid(), signal).ok();
+            }
+            Life::Reaped => {}
+        }
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).expect("a process id fits pid_t"))
     }
 
     fn ended_error(&self) -> DesktopError {
@@ -252,4 +277,41 @@ pub(crate) fn output_before(mut command: Command, deadline: Instant) -> Option<S
         .read_to_string(&mut text)
         .ok()?;
     status.success().then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The state letter of a process, `None` when there is none of that number.
+    fn state(pid: u32) -> Option<char> {
+        let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        line.rsplit_once(')')?.1.trim_start().chars().next()
+    }
+
+    /// A part that ends and leaves a helper behind: its number is held until the helper is ended, and let go of once.
+    #[test]
+    fn what_a_dead_part_left_behind_is_ended_before_it_is_reaped() {
+        let logs = tempfile::tempdir().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 1000 & echo $!"]);
+        let mut part = Part::start(PartName::XServer, command, logs.path()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let helper: u32 = part.first_line(deadline).unwrap().parse().unwrap();
+        while !part.has_ended() {
+            assert!(Instant::now() < deadline, "the part does not end");
+            thread::sleep(PROBE_INTERVAL);
+        }
+        assert_eq!((part.life, state(part.id())), (Life::Dead, Some('Z')));
+        assert!(state(helper).is_some_and(|state| state != 'Z'));
+        part.end();
+        assert_eq!(part.life, Life::Reaped);
+        while !matches!(state(helper), None | Some('Z')) {
+            assert!(Instant::now() < deadline, "the helper lives on");
+            thread::sleep(PROBE_INTERVAL);
+        }
+        assert!(part.has_ended());
+        part.end();
+        assert_eq!(part.life, Life::Reaped);
+    }
 }
