@@ -1,8 +1,8 @@
 //! An X11 desktop with AT-SPI.
 //!
 //! Two channels to the desktop: the X connection (windows, pixels), owned by a thread, and the accessibility bus (trees,
-//! actions), driven by a small runtime of its own. This file joins them behind [`Backend`]; every call into either has a
-//! deadline. What the toolkits are known to do wrong is written where it is dealt with: `bus` (a call that crashes
+//! actions), driven by a small runtime of its own. This file joins them behind [`Backend`], with `listing` and `reading` for
+//! what several calls share; every call into either channel has a deadline. What the toolkits are known to do wrong is written where it is dealt with: `bus` (a call that crashes
 //! Qt), `vocabulary` (translated names), `frame` (coordinates), `capture` (blank first pictures).
 //!
 //! On X11 a program needs no permission to read or operate others; what can be missing is the service itself.
@@ -20,12 +20,14 @@ mod frame;
 #[cfg(test)]
 mod hostile;
 mod input;
+mod listing;
 mod locate;
 mod lock;
 mod matching;
 mod node;
 mod process;
 mod reader;
+mod reading;
 #[cfg(test)]
 mod rerun;
 mod vocabulary;
@@ -37,19 +39,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
-use maka_cu_protocol::roles;
 use maka_cu_protocol::sets::{Permission, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
-use maka_cu_protocol::text::AppText;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::accessibility::Accessibility;
-use self::apps::{Apps, Identities, Launch};
+use self::apps::{Apps, Launch};
 use self::bus::{Bus, CallError};
 use self::display::{Area, Display, Monitor, unreadable};
-use self::frame::{Placement, Toolkit};
+use self::frame::Toolkit;
+use self::listing::main_area;
 use self::locate::Located;
 use self::lock::SessionBus;
 use self::node::{AccessibleNode, LinuxNode, WindowContext};
@@ -68,8 +69,6 @@ use crate::deadline::Deadline;
 /// A program registers with the accessibility bus while it starts; until it is this old (in hundredths of a second), a
 /// window whose program is not there yet is asked for again rather than called one without a tree.
 const REGISTERS_WITHIN: u64 = 200;
-/// From this many nodes on, one answer about all of an application is cheaper than an answer per node.
-const WORTH_A_CACHE: usize = 24;
 
 /// The desktop that `DISPLAY` and the session bus name.
 #[derive(Debug)]
@@ -151,87 +150,6 @@ impl LinuxDesktop {
                 screen.windows().map_err(unreadable)?,
                 screen.monitors().map_err(unreadable)?,
             ))
-        })
-    }
-
-    fn list(
-        &self,
-        deadline: &Deadline,
-        identities: &Identities,
-    ) -> Result<Vec<WindowInfo>, BackendError> {
-        let (windows, monitors) = self.screen(deadline)?;
-        let main = main_area(&monitors);
-        // The list comes bottom first and is told front to back.
-        let mut listed: Vec<WindowInfo> = windows
-            .iter()
-            .zip(1_i64..)
-            .filter_map(|(window, z_index)| describe(window, z_index, &monitors, main, identities))
-            .collect();
-        listed.reverse();
-        Ok(listed)
-    }
-
-    /// Where the window is now, and how frames of its elements are counted.
-    fn placement(
-        &self,
-        bus: &Bus,
-        root: &AccessibleNode,
-        deadline: &Deadline,
-    ) -> Result<Placement, BackendError> {
-        let id = root.context.window;
-        let window = self.display.ask(deadline, move |screen| {
-            screen.window(id).map_err(unreadable)
-        })?;
-        let window = window.ok_or(BackendError::WindowGone)?;
-        let toolkit = root.context.toolkit;
-        let extents = if toolkit == Toolkit::Gtk4 && window.frame_extents.is_none() {
-            let reader = Reader::new(bus, toolkit, deadline.clone());
-            self.block_on(reader.extents(&root.object, Some(toolkit.coordinate_type())))
-                .unwrap_or_default()
-        } else {
-            None
-        };
-        Ok(Placement::new(
-            toolkit,
-            window.area,
-            window.frame_extents,
-            extents,
-        ))
-    }
-
-    /// The one node of a window without a tree.
-    fn window_node(
-        &self,
-        context: &WindowContext,
-        deadline: &Deadline,
-    ) -> Result<RawNode, BackendError> {
-        let id = context.window;
-        let window = self.display.ask(deadline, move |screen| {
-            screen.window(id).map_err(unreadable)
-        })?;
-        let window = window.ok_or(BackendError::WindowGone)?;
-        let placement = Placement::new(context.toolkit, window.area, None, None);
-        let title = window.title.0;
-        Ok(RawNode {
-            role: roles::WINDOW.into(),
-            subrole: Some(roles::STANDARD_WINDOW.into()),
-            ax_identifier: None,
-            title: (!title.is_empty()).then(|| AppText::new(title)),
-            label: None,
-            value: None,
-            placeholder: None,
-            enabled: true,
-            focused: false,
-            selected: None,
-            frame: Some(placement.whole()),
-            actions: Vec::new(),
-            value_settable: false,
-            secure: false,
-            ancestor_roles: Vec::new(),
-            sibling_index: 0,
-            parent: None,
-            depth: 0,
-            node_ref: NodeRef::new(LinuxNode::Window(context.clone())),
         })
     }
 }
@@ -573,75 +491,6 @@ impl Backend for LinuxDesktop {
             screen.capture_screen(monitor.area)
         })
     }
-}
-
-impl LinuxDesktop {
-    fn read_accessibles(
-        &self,
-        nodes: &[Arc<AccessibleNode>],
-        deadline: &Deadline,
-    ) -> Result<Vec<Option<RawNode>>, BackendError> {
-        let Some(first) = nodes.first() else {
-            return Ok(Vec::new());
-        };
-        let root = first.ancestors().last().unwrap_or(first);
-        let bus = self.bus(deadline)?;
-        let placement = self.placement(&bus, root, deadline)?;
-        let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
-        self.block_on(async {
-            let reader = if nodes.len() >= WORTH_A_CACHE {
-                reader.with_cache(&root.object).await
-            } else {
-                reader
-            };
-            walk::read_again(&reader, nodes, placement).await
-        })
-    }
-}
-
-fn main_area(monitors: &[Monitor]) -> Area {
-    monitors.first().map_or(
-        Area {
-            x: 0,
-            y: 0,
-            width: 0,
-            height: 0,
-        },
-        |monitor| monitor.area,
-    )
-}
-
-/// A window as the protocol lists it. One whose owner nobody knows cannot be addressed and is left out.
-fn describe(
-    window: &XWindow,
-    z_index: i64,
-    monitors: &[Monitor],
-    main: Area,
-    identities: &Identities,
-) -> Option<WindowInfo> {
-    let app = identities.app_of_pid(window.pid?);
-    let shows_most = monitors
-        .iter()
-        .map(|monitor| (monitor.area.overlap(window.area), monitor));
-    // `max_by_key` takes the last of equals; reversed, the main monitor wins.
-    let display = shows_most
-        .rev()
-        .max_by_key(|(overlap, _)| *overlap)
-        .filter(|(overlap, _)| *overlap > 0);
-    Some(WindowInfo {
-        key: WindowKey {
-            pid: app.pid,
-            window_id: window.id,
-        },
-        app_id: app.app_id,
-        app_name: app.name,
-        title: (!window.title.0.is_empty()).then(|| AppText::new(window.title.0.clone())),
-        bounds: window.area.to_screen(main),
-        layer: window.layer,
-        z_index,
-        on_screen: window.on_screen,
-        display_id: display.map(|(_, monitor)| monitor.id()),
-    })
 }
 
 /// A bus that is not there means that nobody's controls can be read.
