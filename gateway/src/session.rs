@@ -11,6 +11,7 @@ pub mod answer;
 pub mod call;
 pub mod caller;
 mod core;
+mod ended;
 pub mod history;
 pub mod image;
 mod index;
@@ -43,6 +44,7 @@ use answer::{
 };
 use call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use caller::{Caller, PrincipalName, Reach};
+use ended::Ended;
 use history::History;
 use index::Owners;
 use job::{Job, Work};
@@ -86,6 +88,7 @@ pub struct Sessions(Arc<Registry>);
 struct Registry {
     parts: core::Parts,
     history: History,
+    ended: Arc<Ended>,
     settings: SessionSettings,
     entries: Mutex<Entries>,
     tasks: TaskTracker,
@@ -128,6 +131,7 @@ impl Sessions {
         Self(Arc::new(Registry {
             parts,
             history,
+            ended: Arc::default(),
             settings,
             entries: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -172,6 +176,8 @@ impl Sessions {
             },
             idle_ttl: self.0.settings.idle_ttl,
             ended: ended_sender,
+            owner: caller.principal.clone(),
+            left: Arc::clone(&self.0.ended),
         };
         let mut entries = self.entries();
         if entries.closed {
@@ -377,7 +383,13 @@ impl Sessions {
             Ok(entry) => ask(&entry, caller, context, |reply| Work::Launch(call, reply)).await,
             Err(CallError::SessionUnknown) => {
                 let request = core::request_of_launch(&self.0.parts.secret, session, &call);
-                self.0.history.launch(caller, session, &call, request)
+                let key = &call.tool_call_id;
+                match self.0.ended.launch(caller, session, key, request) {
+                    Err(CallError::SessionUnknown) => {
+                        self.0.history.launch(caller, session, &call, request)
+                    }
+                    known => known,
+                }
             }
             Err(error) => Err(error),
         }
@@ -404,7 +416,13 @@ impl Sessions {
             }
             Err(CallError::SessionUnknown) => {
                 let request = core::request_of_dispatch(&self.0.parts.secret, session, &call);
-                self.0.history.dispatch(caller, session, &call, request)
+                let key = &call.tool_call_id;
+                match self.0.ended.dispatch(caller, session, key, request) {
+                    Err(CallError::SessionUnknown) => {
+                        self.0.history.dispatch(caller, session, &call, request)
+                    }
+                    known => known,
+                }
             }
             Err(error) => Err(error),
         }

@@ -299,6 +299,11 @@ impl Core {
         self.shared.set_live(self.generation, self.mirror.live());
     }
 
+    /// What became of the session's keys. To be taken when no further call is run.
+    pub(crate) fn take_keys(&mut self) -> Keys {
+        std::mem::take(&mut self.keys)
+    }
+
     /// Ends the session at the executor, if that one still knows it, and says what was dropped.
     pub(crate) async fn end(mut self) -> EndedSession {
         self.publish();

@@ -85,6 +85,21 @@ impl Keys {
         self.entries.insert(key.clone(), Entry { request, outcome });
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Every frame goes: its session has ended, and with it everything that could be done with it.
+    pub(crate) fn drop_frames(&mut self) {
+        while let Some(key) = self.with_frame.pop_front() {
+            self.drop_frame(&key);
+        }
+    }
+
     /// The bytes of an older picture go; its file went with its frame, so they can not be fetched either.
     fn drop_bytes(&mut self, key: &ToolCallId) {
         if let Some(Entry {

@@ -17,7 +17,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::EndedSession;
+use super::caller::PrincipalName;
 use super::core::{Context, Core};
+use super::ended::Ended;
 use super::job::{Job, Reply, Work};
 use super::shared::Shared;
 use crate::error::CallError;
@@ -36,6 +38,9 @@ pub(crate) struct Task {
     pub(crate) inbox: Inbox,
     pub(crate) idle_ttl: Duration,
     pub(crate) ended: watch::Sender<Option<EndedSession>>,
+    /// Who owns the session, and where its keys go when it ends.
+    pub(crate) owner: PrincipalName,
+    pub(crate) left: Arc<Ended>,
 }
 
 /// The calls that wait, and the wish that the session ends.
@@ -65,6 +70,8 @@ impl Task {
         while let Some(job) = self.inbox.mailbox.recv().await {
             job.work.fail(CallError::SessionEnded);
         }
+        let keys = self.core.take_keys();
+        self.left.keep(self.inbox.id.clone(), self.owner, keys);
         let ended = self.core.end().await;
         tracing::info!(session_id = %self.inbox.id, "session ended");
         self.ended.send_replace(Some(ended));
