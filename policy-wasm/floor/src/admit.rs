@@ -149,9 +149,16 @@ fn check_route(
     };
     trail.require(Rule::TierPath, legal, Denial::TierPathMismatch)?;
 
-    // A bare pointer movement has no route but the global one. Where the handshake forbids that route the executor
-    // refuses it by itself; where it allows it, the cursor would move for a caller who has no grant.
-    let implied = matches!(kind, Kind::Point("move")) && authority.allow_global_pointer;
+    // A bare pointer movement has no route but the global one, and a drag takes it when it starts outside the window,
+    // unless a path is demanded that cannot leave it. Where the handshake forbids that route the executor refuses it by
+    // itself; where it allows it, the cursor would move for a caller who has no grant.
+    let stays = matches!(claim.path, Some(Path::CgEventPid | Path::SkylightPid));
+    let may_go_global = match kind {
+        Kind::Point("move") => true,
+        Kind::Point("drag") => !stays,
+        Kind::Point(_) | Kind::Unbound | Kind::Element(_) | Kind::Keys => false,
+    };
+    let implied = may_go_global && authority.allow_global_pointer;
     if claim.path == Some(Path::CgEventGlobal) || implied {
         let held = authority.allow_global_pointer && may_move_pointer(&facts.head);
         let denial = match settings.global_pointer {

@@ -494,6 +494,51 @@ pub(crate) fn cases() -> Vec<(&'static str, Dispatch, Option<&'static str>)> {
             }),
             None,
         ),
+        // A drag has it as well, unless it may not take it.
+        (
+            "a drag, no handshake: the executor's to refuse",
+            point("drag"),
+            None,
+        ),
+        (
+            "a drag, handshake without grant",
+            with(point("drag"), &|f| {
+                f.head.authority.allow_global_pointer = true
+            }),
+            Some("global_pointer_forbidden"),
+        ),
+        (
+            "a drag with the path none, handshake without grant",
+            with(point("drag"), &|f| {
+                f.head.authority.allow_global_pointer = true;
+                f.claim.path = Some(Path::None);
+            }),
+            Some("global_pointer_forbidden"),
+        ),
+        (
+            "a drag, handshake and grant",
+            with(point("drag"), &|f| {
+                f.head.authority.allow_global_pointer = true;
+                grant(f, GRANT_GLOBAL_POINTER);
+            }),
+            None,
+        ),
+        (
+            "a drag that stays with the process, handshake without grant",
+            with(point("drag"), &|f| {
+                f.head.authority.allow_global_pointer = true;
+                f.claim.path = Some(Path::CgEventPid);
+            }),
+            None,
+        ),
+        (
+            "a drag that stays with the process by the other way",
+            with(point("drag"), &|f| {
+                f.head.authority.allow_global_pointer = true;
+                f.claim.path = Some(Path::SkylightPid);
+            }),
+            None,
+        ),
         (
             "a click, handshake without grant",
             with(point("left_click"), &|f| {
