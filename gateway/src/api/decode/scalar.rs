@@ -24,6 +24,8 @@ const MAX_KEY_BYTES: usize = 128;
 
 /// A rule that several fields share.
 pub(crate) const REQUIRED: &str = "required";
+/// The policy engine takes no id with one; told here, the field has its name.
+const NO_CONTROL: &str = "must not have control characters";
 const UNKNOWN_MEMBER: &str = "not a member of its enum";
 
 /// The session that a call names.
@@ -34,6 +36,9 @@ pub(crate) fn session_id(violations: &mut Violations, text: &str) -> Option<Sess
 
 /// The idempotency key.
 pub(crate) fn tool_call_id(violations: &mut Violations, text: &str) -> Option<ToolCallId> {
+    if text.contains(char::is_control) {
+        return violations.refuse("tool_call_id", NO_CONTROL);
+    }
     match ToolCallId::try_new(text) {
         Ok(id) if text.len() <= MAX_KEY_BYTES => Some(id),
         Ok(_) | Err(_) => violations.refuse("tool_call_id", "must have 1 to 128 bytes"),
@@ -42,6 +47,12 @@ pub(crate) fn tool_call_id(violations: &mut Violations, text: &str) -> Option<To
 
 /// The model's turn; the outer option is a bad field.
 pub(crate) fn turn(violations: &mut Violations, text: Option<String>) -> Option<Option<Turn>> {
+    if text
+        .as_ref()
+        .is_some_and(|text| text.contains(char::is_control))
+    {
+        return violations.refuse("turn", NO_CONTROL);
+    }
     match text.map(Turn::try_new).transpose() {
         Ok(turn) => Some(turn),
         Err(_) => violations.refuse("turn", "must not have more than 64 bytes"),
@@ -125,7 +136,9 @@ pub(crate) fn image_id(violations: &mut Violations, text: &str) -> Option<ImageI
 
 fn bounded(violations: &mut Violations, field: &str, text: &str, max_bytes: usize) -> Option<()> {
     debug_assert_eq!(max_bytes, MAX_ID_BYTES, "the rule below says so");
-    if (1..=max_bytes).contains(&text.len()) {
+    if text.contains(char::is_control) {
+        violations.refuse(field, NO_CONTROL)
+    } else if (1..=max_bytes).contains(&text.len()) {
         Some(())
     } else if text.is_empty() {
         violations.refuse(field, REQUIRED)

@@ -148,6 +148,22 @@ fn dispatch_fields() {
         &["tool_call_id"],
     );
     check("long turn", |r| r.turn = Some("t".repeat(65)), &["turn"]);
+    check("odd turn", |r| r.turn = Some("t\n".into()), &["turn"]);
+    check(
+        "odd key",
+        |r| r.tool_call_id = "a\u{7}".into(),
+        &["tool_call_id"],
+    );
+    check(
+        "odd session",
+        |r| r.session_id = "s\0".into(),
+        &["session_id"],
+    );
+    check(
+        "odd snapshot",
+        |r| r.snapshot_id = "s\u{85}".into(),
+        &["snapshot_id"],
+    );
     check("no tier", |r| r.tier = 0, &["tier"]);
     check("unknown tier", |r| r.tier = 99, &["tier"]);
     check("unknown path", |r| r.path = Some(99), &["path"]);
