@@ -113,10 +113,11 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.list_apps(&caller, &session, context),
         )
         .await?;
-        Ok(Response::new(v1::ListAppsResponse {
+        let response = v1::ListAppsResponse {
             apps: apps.value.iter().map(encode::lists::app).collect(),
             decision_id: apps.decision_id,
-        }))
+        };
+        fitting(response, |response| response.decision_id)
     }
 
     async fn launch_app(
@@ -150,10 +151,11 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.list_windows(&caller, &session, context),
         )
         .await?;
-        Ok(Response::new(v1::ListWindowsResponse {
+        let response = v1::ListWindowsResponse {
             windows: windows.value.iter().map(encode::lists::window).collect(),
             decision_id: windows.decision_id,
-        }))
+        };
+        fitting(response, |response| response.decision_id)
     }
 
     async fn snapshot(
@@ -173,15 +175,7 @@ impl ComputerUse for ComputerUseService {
             snapshot: Some(encode::snapshot::frame(frame.value)),
             decision_id: frame.decision_id,
         };
-        if response.encoded_len() > MAX_ANSWER_BYTES {
-            let fault = DomainFault::of(DomainCode::ResponseTooLarge);
-            let decision_id = Some(response.decision_id);
-            return Err(status::status_of(&CallError::Refused {
-                fault,
-                decision_id,
-            }));
-        }
-        Ok(Response::new(response))
+        fitting(response, |response| response.decision_id)
     }
 
     async fn dispatch(
@@ -223,10 +217,8 @@ impl ComputerUse for ComputerUseService {
                 .capture_screen(&caller, &session, call, context),
         )
         .await?;
-        Ok(Response::new(encode::snapshot::screen(
-            screen.value,
-            screen.decision_id,
-        )))
+        let response = encode::snapshot::screen(screen.value, screen.decision_id);
+        fitting(response, |response| response.decision_id)
     }
 
     type ReadImageStream = tokio_stream::Iter<ImageChunks>;
@@ -256,6 +248,20 @@ impl ComputerUse for ComputerUseService {
             image.await?,
         ))))
     }
+}
+
+/// The answer of a read, if every client can take it; the framework would refuse it in words of its own.
+fn fitting<T: prost::Message>(
+    response: T,
+    decision_id: impl FnOnce(T) -> String,
+) -> Result<Response<T>, Status> {
+    if response.encoded_len() <= MAX_ANSWER_BYTES {
+        return Ok(Response::new(response));
+    }
+    Err(status::status_of(&CallError::Refused {
+        fault: DomainFault::of(DomainCode::ResponseTooLarge),
+        decision_id: Some(decision_id(response)),
+    }))
 }
 
 impl Edge {
@@ -295,5 +301,29 @@ impl Edge {
                 synthetic_input: self.settings.synthetic_input,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic_types::StatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_no_client_takes_is_refused_in_our_own_words() {
+        let response = |bytes: usize| v1::ListAppsResponse {
+            apps: Vec::new(),
+            decision_id: "d".repeat(bytes),
+        };
+        assert!(fitting(response(1), |response| response.decision_id).is_ok());
+        let status = fitting(response(MAX_ANSWER_BYTES), |_| "d_1".to_owned()).unwrap_err();
+        let details = status.get_error_details();
+        let info = details.error_info().unwrap();
+        assert_eq!(info.reason, "response_too_large");
+        assert_eq!(
+            info.metadata.get("decision_id").map(String::as_str),
+            Some("d_1")
+        );
     }
 }
