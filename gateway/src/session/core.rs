@@ -20,6 +20,7 @@ use maka_cu_host::CallError as ExecutorError;
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::image::ImageRef;
+use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::Answer;
 use maka_cu_protocol::snapshot::Snapshot;
@@ -187,12 +188,16 @@ impl Core {
 
     /// Takes a snapshot of an answer into the mirror and makes what the caller gets of it, without the picture's bytes.
     /// The picture can be fetched when it is added to the images, which comes after the review.
+    ///
+    /// # Errors
+    /// When the executor used an id twice; it is ended for it. What such an id stands for is not known.
     fn register(
         &mut self,
         snapshot: Snapshot,
         delivery: ImageDelivery,
         negotiated: &Negotiated,
-    ) -> (Frame, Option<Stored>) {
+        method: Method,
+    ) -> Result<(Frame, Option<Stored>), CallError> {
         let now = Instant::now();
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         // The clock of the answer is the executor's; a future time would lengthen the life of a frame.
@@ -202,7 +207,7 @@ impl Core {
         let elements = snapshot
             .all_elements()
             .map(|element| (element.token.as_str().to_owned(), policy::element(element)));
-        self.mirror.insert(
+        let is_new = self.mirror.insert(
             NewRow {
                 id: snapshot.snapshot_id.clone(),
                 window: snapshot.target.window(),
@@ -216,6 +221,17 @@ impl Core {
             },
             now,
         );
+        if !is_new {
+            let generation = negotiated.generation;
+            let reused = Violation::of("snapshot.snapshotId", Reason::Contradiction);
+            self.parts
+                .forward
+                .report_violation(generation, method, reused);
+            return Err(CallError::Protocol {
+                generation,
+                decision_id: None,
+            });
+        }
         self.parts
             .owners
             .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
@@ -240,7 +256,7 @@ impl Core {
                 absence,
             },
         };
-        (frame, image)
+        Ok((frame, image))
     }
 
     /// Fills in the bytes of a picture that is wanted inline.

@@ -90,8 +90,35 @@ impl Settlement {
                 DomainCode::SnapshotSpent => Self::Spent,
                 DomainCode::SnapshotExpired => Self::Dead(SnapshotState::Expired),
                 DomainCode::SnapshotSuperseded => Self::Dead(SnapshotState::Superseded),
-                // Unknown to the executor: it lost it for a reason that we cannot see.
-                _ => Self::Dead(SnapshotState::Evicted),
+                // Unknown to the executor: it lost it for a reason that we cannot see. The codes after the first two are
+                // no dead snapshot's and never come here; they are named so that a new code is thought of.
+                DomainCode::SnapshotUnknown
+                | DomainCode::SnapshotEvicted
+                | DomainCode::ElementUnknown
+                | DomainCode::ElementDigestMismatch
+                | DomainCode::ElementReleased
+                | DomainCode::ProcessReplaced
+                | DomainCode::WindowGone
+                | DomainCode::AppNotFound
+                | DomainCode::ElementChanged
+                | DomainCode::WindowChanged
+                | DomainCode::FocusChanged
+                | DomainCode::WindowOccluded
+                | DomainCode::ElementNotActionable
+                | DomainCode::ElementDisabled
+                | DomainCode::UnsupportedAction
+                | DomainCode::NotImplemented
+                | DomainCode::PermissionMissing
+                | DomainCode::ScreenLocked
+                | DomainCode::PhysicalInputActive
+                | DomainCode::InvalidPoint
+                | DomainCode::CaptureFailed
+                | DomainCode::ResponseTooLarge
+                | DomainCode::ImageWriteFailed
+                | DomainCode::Timeout
+                | DomainCode::DispatchRefused
+                | DomainCode::OutcomeUnknown
+                | DomainCode::Aborted => Self::Dead(SnapshotState::Evicted),
             },
         }
     }
@@ -197,14 +224,14 @@ impl Mirror {
     }
 
     /// Takes in a snapshot that the executor answered with. One of an id that is known already is not taken in: ids are
-    /// unique, and a dead one stays dead.
-    pub(crate) fn insert(&mut self, new: NewRow, now: Instant) {
+    /// unique, and a dead one stays dead. Says whether it was.
+    pub(crate) fn insert(&mut self, new: NewRow, now: Instant) -> bool {
         self.expire(now);
         if self.tombstones.contains_key(&hash_of(new.id.as_str()))
             || self.find(&new.id).is_some()
             || !self.has_room()
         {
-            return;
+            return false;
         }
         let older = self
             .rows
@@ -241,6 +268,7 @@ impl Mirror {
                 hold: Hold::Free,
             },
         );
+        true
     }
 
     /// Marks the row as used by an action that is about to be sent. An id that is not live stays as it is.

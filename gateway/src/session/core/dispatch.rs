@@ -349,7 +349,10 @@ impl Core {
             PostFrame::Failed(code) => without(code),
             PostFrame::Taken(snapshot) => {
                 let delivery = wish.map_or(ImageDelivery::None, |wish| wish.image);
-                let (mut frame, image) = self.register(*snapshot, delivery, negotiated);
+                let Ok((mut frame, image)) = self.register(*snapshot, delivery, negotiated, method)
+                else {
+                    return without(DomainCode::CaptureFailed);
+                };
                 match self
                     .inline(&mut frame.picture, image.as_ref(), delivery, method)
                     .await

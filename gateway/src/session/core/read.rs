@@ -172,7 +172,8 @@ impl Core {
             .read(context, Method::Observe, params.to_value(), reader)
             .await?;
         let fresh = policy::fresh_row(&snapshot, self.id.as_str(), negotiated.generation);
-        let (mut frame, image) = self.register(snapshot, call.image, &negotiated);
+        let (mut frame, image) =
+            self.register(snapshot, call.image, &negotiated, Method::Observe)?;
         let picture = &mut frame.picture;
         self.inline(picture, image.as_ref(), call.image, Method::Observe)
             .await?;
