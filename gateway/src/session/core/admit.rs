@@ -9,7 +9,7 @@ use maka_policy_host::facts::{
     Action, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState,
 };
 use maka_policy_host::fingerprint::Fingerprint;
-use maka_policy_host::permit::{Permit, Recheck};
+use maka_policy_host::permit::{Permit, Receipt, Recheck};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -96,21 +96,39 @@ impl Core {
             Recheck,
         ) -> Result<T, maka_policy_host::permit::Stale>,
     ) -> Result<T, CallError> {
-        let now = self.recheck(ask);
-        if let Ok(sent) = send(self, permit, now) {
-            return Ok(sent);
-        }
+        let stale = match self.use_once(ask, permit, &mut send) {
+            Ok(sent) => return Ok(sent),
+            Err(stale) => stale,
+        };
+        self.log_not_forwarded(&stale);
         if let Some(negotiated) = self.parts.forward.negotiated() {
             self.adopt(&negotiated);
         }
         let permit = self.judge(context, ask)?;
-        let now = self.recheck(ask);
-        if let Ok(sent) = send(self, permit, now) {
-            return Ok(sent);
-        }
+        let stale = match self.use_once(ask, permit, &mut send) {
+            Ok(sent) => return Ok(sent),
+            Err(stale) => stale,
+        };
+        self.log_not_forwarded(&stale);
         let facts = self.facts(context, ask);
         let refusal = self.parts.judge.facts_changed(&facts, &ask.call()?);
         Err(self.refuse(context, refusal))
+    }
+
+    /// Uses a permit; what it was for comes back when it is stale, so that its allow does not stay without an outcome.
+    fn use_once<T>(
+        &mut self,
+        ask: &Ask<'_>,
+        permit: Permit<ExecutorCall>,
+        send: &mut impl FnMut(
+            &Core,
+            Permit<ExecutorCall>,
+            Recheck,
+        ) -> Result<T, maka_policy_host::permit::Stale>,
+    ) -> Result<T, Box<Receipt>> {
+        let now = self.recheck(ask);
+        let receipt = Box::new(permit.receipt().clone());
+        send(self, permit, now).map_err(|_| receipt)
     }
 
     fn refuse(&mut self, context: Context<'_>, refusal: Refusal) -> CallError {
