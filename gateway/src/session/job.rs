@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use maka_cu_protocol::ids::ToolCallId;
+use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::answer::{Decided, DispatchOutcome, Frame, LaunchOutcome, ScreenPicture};
 use super::call::{CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use super::caller::Caller;
+use super::route;
 use super::shared::InFlight;
 use crate::error::CallError;
 
@@ -40,18 +41,38 @@ pub(crate) enum Work {
     LateDispatch(Box<DispatchCall>),
 }
 
+/// The call that runs, as far as another one can repeat it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Running<'a> {
+    /// Nothing repeats a read.
+    Read,
+    Launch(&'a LaunchCall),
+    Dispatch(&'a DispatchCall),
+}
+
 impl Work {
-    /// The idempotency key, for what has one.
-    pub(crate) fn key(&self) -> Option<&ToolCallId> {
-        match self {
-            Self::Launch(call, _) => Some(&call.tool_call_id),
-            Self::Dispatch(call, _) => Some(&call.tool_call_id),
-            Self::Apps(_)
-            | Self::Windows(_)
-            | Self::Snapshot(..)
-            | Self::Capture(..)
-            | Self::LateLaunch(_)
-            | Self::LateDispatch(_) => None,
+    /// Whether this is the running request again. The same key with another request, or a dry run, is answered for
+    /// itself and has no part in the running call.
+    pub(crate) fn repeats(&self, session: &SessionId, running: Running<'_>) -> bool {
+        match (self, running) {
+            (Self::Launch(call, _), Running::Launch(running)) => call == running,
+            (Self::Dispatch(call, _), Running::Dispatch(running)) => {
+                call.tool_call_id == running.tool_call_id
+                    && !call.dry_run
+                    && !running.dry_run
+                    && route::identity(session, call) == route::identity(session, running)
+            }
+            (
+                Self::Apps(_)
+                | Self::Windows(_)
+                | Self::Snapshot(..)
+                | Self::Capture(..)
+                | Self::Launch(..)
+                | Self::Dispatch(..)
+                | Self::LateLaunch(_)
+                | Self::LateDispatch(_),
+                Running::Read | Running::Launch(_) | Running::Dispatch(_),
+            ) => false,
         }
     }
 

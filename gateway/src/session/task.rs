@@ -1,7 +1,7 @@
 //! The task of one session: takes calls from the mailbox, runs one at a time, and hears who gives up.
 //!
 //! While a call runs, the mailbox is still emptied into a queue, so that a repeated key can be seen and a deadline kept.
-//! A call is cancelled when its caller is gone and no queued call repeats its key; a repeated call simply runs after the
+//! A call is cancelled when its caller is gone and no queued call repeats it; a repeated call simply runs after the
 //! first and finds its outcome. Cancelling never goes through the mailbox: it is the caller's dropped receiver.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use maka_cu_protocol::ids::{SessionId, ToolCallId};
+use maka_cu_protocol::ids::SessionId;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use super::answer::EndedSession;
 use super::caller::PrincipalName;
 use super::core::{Context, Core};
 use super::ended::Ended;
-use super::job::{Job, Reply, Work};
+use super::job::{Job, Reply, Running, Work};
 use super::shared::Shared;
 use crate::error::CallError;
 use crate::forward::Forward;
@@ -104,18 +104,18 @@ impl Task {
                 if is_abandoned => {}
             Work::Apps(reply) => {
                 inbox
-                    .drive(None, &cancel, reply, core.apps(context(None)))
+                    .drive(Running::Read, &cancel, reply, core.apps(context(None)))
                     .await
             }
             Work::Windows(reply) => {
                 inbox
-                    .drive(None, &cancel, reply, core.windows(context(None)))
+                    .drive(Running::Read, &cancel, reply, core.windows(context(None)))
                     .await
             }
             Work::Snapshot(call, reply) => {
                 inbox
                     .drive(
-                        None,
+                        Running::Read,
                         &cancel,
                         reply,
                         Box::pin(core.snapshot(context(None), &call)),
@@ -125,7 +125,7 @@ impl Task {
             Work::Capture(call, reply) => {
                 inbox
                     .drive(
-                        None,
+                        Running::Read,
                         &cancel,
                         reply,
                         Box::pin(core.capture(context(None), &call)),
@@ -135,13 +135,13 @@ impl Task {
             Work::Launch(call, reply) => {
                 let work = Box::pin(core.launch(context(call.turn.as_ref()), &call));
                 inbox
-                    .drive(Some(&call.tool_call_id), &cancel, reply, work)
+                    .drive(Running::Launch(&call), &cancel, reply, work)
                     .await;
             }
             Work::Dispatch(call, reply) => {
                 let work = Box::pin(core.dispatch(context(call.turn.as_ref()), &call));
                 inbox
-                    .drive(Some(&call.tool_call_id), &cancel, reply, work)
+                    .drive(Running::Dispatch(&call), &cancel, reply, work)
                     .await;
             }
         }
@@ -187,7 +187,7 @@ impl Inbox {
     /// Runs a call to its end while serving the mailbox.
     pub(super) async fn drive<T>(
         &mut self,
-        key: Option<&ToolCallId>,
+        running: Running<'_>,
         cancel: &CancellationToken,
         mut reply: Reply<T>,
         work: impl Future<Output = Result<T, CallError>>,
@@ -196,11 +196,10 @@ impl Inbox {
         let answer = loop {
             let has_room = self.queue.len() < QUEUE_MAX;
             let expiry = self.queue.iter().filter_map(|job| job.deadline).min();
-            let (mailbox, queue, end) = (&mut self.mailbox, &mut self.queue, &self.end);
+            let (id, mailbox) = (&self.id, &mut self.mailbox);
+            let (queue, end) = (&mut self.queue, &self.end);
             let abandoned = poll_fn(|context| {
-                let repeats = queue
-                    .iter_mut()
-                    .filter(|job| key.is_some() && job.work.key() == key);
+                let repeats = queue.iter_mut().filter(|job| job.work.repeats(id, running));
                 let wanted = repeats
                     .map(|job| job.work.poll_abandoned(context))
                     .filter(Poll::is_pending)

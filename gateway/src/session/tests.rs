@@ -10,6 +10,7 @@ use maka_policy_host::judge::JudgeOptions;
 use maka_policy_host::limits::Limits;
 use maka_policy_host::log::{DecisionLog, LogOptions};
 
+use super::job::Running;
 use super::*;
 
 /// A gateway without an executor and without a policy, which is enough for everything up to judging.
@@ -216,7 +217,7 @@ async fn a_deadline_that_passes_in_the_queue_leaves_the_key_to_be_taken() {
     let (heard, _hears) = oneshot::channel();
     let cancel = CancellationToken::new();
     let work = async { running.await.map_err(|_| CallError::Cancelled) };
-    let drive = inbox.drive(None, &cancel, heard, work);
+    let drive = inbox.drive(Running::Read, &cancel, heard, work);
     let told = async {
         let told = answer.await.unwrap();
         done.send(()).unwrap();
@@ -226,4 +227,23 @@ async fn a_deadline_that_passes_in_the_queue_leaves_the_key_to_be_taken() {
     assert!(matches!(told, Err(CallError::Deadline { .. })), "{told:?}");
     let left: Vec<_> = inbox.queue.iter().map(|job| &job.work).collect();
     assert!(matches!(left[..], [Work::LateLaunch(_)]), "{left:?}");
+}
+
+/// A running call is kept alive by its own repetition, not by another request that borrows its key.
+#[test]
+fn only_the_same_request_repeats_a_running_call() {
+    let session = SessionId::try_new("s_1").unwrap();
+    let running = launch("call_1");
+    let repeats = |call: LaunchCall| {
+        let (reply, _answer) = oneshot::channel();
+        Work::Launch(call, reply).repeats(&session, Running::Launch(&running))
+    };
+    assert!(repeats(launch("call_1")));
+    assert!(!repeats(launch("call_2")));
+    assert!(!repeats(LaunchCall {
+        app: SomeText::new("Other").unwrap(),
+        ..launch("call_1")
+    }));
+    let (reply, _answer) = oneshot::channel();
+    assert!(!Work::Launch(launch("call_1"), reply).repeats(&session, Running::Read));
 }
