@@ -51,6 +51,9 @@ const REQUEST_KEY_FILE: &str = "request.key";
 /// How long connections may take to finish once everything behind them has ended.
 const CONNECTION_GRACE: Duration = Duration::from_millis(500);
 
+/// How long a connection may be there without having made a call. One that is only held open takes the place of another.
+const FIRST_CALL: Duration = Duration::from_secs(20);
+
 /// How a gateway is told to end.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
@@ -229,18 +232,18 @@ impl Gateway {
         });
         let layer = AuthenticateLayer::new(directory, config.dev);
         let services = services(&layer, edge, health_service);
-        let connections = Connections::default();
         if let Some(incoming) = listeners.tcp {
-            let incoming = connections.clone().accept(incoming);
-            let served = connection::serve(services.clone(), incoming, stop.drain.clone());
+            let incoming = Connections::tcp().accept(incoming);
+            let served =
+                connection::serve(services.clone(), incoming, FIRST_CALL, stop.drain.clone());
             tasks.spawn(async move {
                 served.await;
                 Ok(())
             });
         }
         if let Some(incoming) = listeners.unix {
-            let incoming = connections.accept(incoming);
-            let served = connection::serve(services, incoming, stop.drain.clone());
+            let incoming = Connections::unix().accept(incoming);
+            let served = connection::serve(services, incoming, FIRST_CALL, stop.drain.clone());
             tasks.spawn(async move {
                 served.await;
                 Ok(())

@@ -1,4 +1,4 @@
-//! At most so many connections at once, over all listeners.
+//! At most so many connections at once, with a share for each kind of listener.
 //!
 //! Each takes file descriptors and memory before its caller is known. At the bound, further callers wait in the
 //! kernel's queue and those who are connected go on; without it a crowd would take the descriptors that starting
@@ -19,20 +19,28 @@ use tokio::{
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::transport::server::Connected;
 
-/// Connections of the whole gateway: half of the file descriptors that a process usually has.
-const MAX_CONNECTIONS: usize = 512;
+/// Connections over TCP; together with [`MAX_UNIX`] half of the file descriptors that a process usually has.
+const MAX_TCP: usize = 448;
+/// Connections over the Unix socket: a crowd on a port cannot shut out those who are on this machine.
+const MAX_UNIX: usize = 64;
 
-/// The count that the listeners of one gateway share.
+/// The count of one listener's connections.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Semaphore>);
 
-impl Default for Connections {
-    fn default() -> Self {
-        Self::new(MAX_CONNECTIONS)
-    }
-}
-
 impl Connections {
+    /// The share of TCP.
+    #[must_use]
+    pub fn tcp() -> Self {
+        Self::new(MAX_TCP)
+    }
+
+    /// The share of the Unix socket.
+    #[must_use]
+    pub fn unix() -> Self {
+        Self::new(MAX_UNIX)
+    }
+
     /// Room for so many.
     #[must_use]
     pub fn new(connections: usize) -> Self {

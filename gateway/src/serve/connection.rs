@@ -4,7 +4,17 @@
 //! in its own words, without `google.rpc.ErrorInfo`. A call that may have moved something must end in its result, so
 //! here a deadline belongs to the call (see [`crate::api`]) and nothing but the caller's own reset drops it.
 
-use std::{convert::Infallible, future::poll_fn, io, pin::pin, time::Duration};
+use std::{
+    convert::Infallible,
+    future::{pending, poll_fn},
+    io,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -28,10 +38,11 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves every connection of one listener until told to stop; then takes no new one, lets the calls that run finish,
-/// and returns when the last connection is closed.
+/// and returns when the last connection is closed. A connection that makes no call within `patience` is closed.
 pub(super) async fn serve<S, C>(
     services: S,
     incoming: impl Stream<Item = io::Result<C>>,
+    patience: Duration,
     stop: CancellationToken,
 ) where
     S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
@@ -53,7 +64,7 @@ pub(super) async fn serve<S, C>(
                 Some(ended) = connections.join_next() => note(ended),
                 accepted = incoming.next() => match accepted {
                     Some(Ok(connection)) => {
-                        connections.spawn(drive(connection, services.clone(), stop.clone()));
+                        connections.spawn(drive(connection, services.clone(), patience, stop.clone()));
                     }
                     Some(Err(error)) => {
                         tracing::debug!(%error, "a connection could not be accepted");
@@ -70,7 +81,7 @@ pub(super) async fn serve<S, C>(
 }
 
 /// Serves one connection to its end.
-async fn drive<S, C>(connection: C, services: S, stop: CancellationToken)
+async fn drive<S, C>(connection: C, services: S, patience: Duration, stop: CancellationToken)
 where
     S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
         + Clone
@@ -80,7 +91,10 @@ where
     C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let info = connection.connect_info();
+    let called = Arc::new(AtomicBool::new(false));
+    let calls = Arc::clone(&called);
     let service = service_fn(move |mut request: http::Request<Incoming>| {
+        calls.store(true, Ordering::Relaxed);
         // Who the peer is, where the services look for it.
         request.extensions_mut().insert(info.clone());
         let mut services = services.clone();
@@ -89,17 +103,21 @@ where
             services.call(request.map(Body::new)).await
         }
     });
-    let (interval, patience) = KEEPALIVE;
+    let (interval, alive) = KEEPALIVE;
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER_BYTES)
         .keep_alive_interval(interval)
-        .keep_alive_timeout(patience);
+        .keep_alive_timeout(alive);
     let mut served = pin!(builder.serve_connection(TokioIo::new(connection), service));
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
+        () = silence(patience, &called) => {
+            tracing::debug!("a connection made no call and was closed");
+            return;
+        }
         () = stop.cancelled() => {
             served.as_mut().graceful_shutdown();
             served.await
@@ -110,8 +128,45 @@ where
     }
 }
 
+/// Ends when no call was made in time, and never once there was one.
+async fn silence(patience: Duration, called: &AtomicBool) {
+    sleep(patience).await;
+    if called.load(Ordering::Relaxed) {
+        pending().await
+    }
+}
+
 fn note(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "the task of a connection failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::AsyncReadExt as _, time::timeout};
+    use tonic::service::Routes;
+
+    use super::*;
+
+    /// Whoever connects and says nothing makes room for others.
+    #[tokio::test]
+    async fn a_silent_connection_is_closed() {
+        let (mut far, near) = tokio::io::duplex(1024);
+        let incoming = tokio_stream::iter([Ok(near)]);
+        let patience = Duration::from_millis(1);
+        let served = serve(
+            Routes::default(),
+            incoming,
+            patience,
+            CancellationToken::new(),
+        );
+        let closed = async {
+            let mut said = Vec::new();
+            far.read_to_end(&mut said).await
+        };
+        let both = async { tokio::join!(served, closed) };
+        let ((), closed) = timeout(Duration::from_secs(10), both).await.unwrap();
+        closed.unwrap();
     }
 }
