@@ -144,16 +144,19 @@ pub enum Limit {
     KeysInSession,
     /// Snapshot ids remembered in one session.
     SnapshotsInSession,
+    /// Images whose bytes are in memory.
+    ImagesAtOnce,
 }
 
 impl Limit {
     /// Every bound.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::SessionsOfPrincipal,
         Self::SessionsInTotal,
         Self::CallsInSession,
         Self::KeysInSession,
         Self::SnapshotsInSession,
+        Self::ImagesAtOnce,
     ];
 
     /// The closed reason.
@@ -165,6 +168,7 @@ impl Limit {
             Self::CallsInSession => "calls_in_session",
             Self::KeysInSession => "keys_in_session",
             Self::SnapshotsInSession => "snapshots_in_session",
+            Self::ImagesAtOnce => "images_at_once",
         }
     }
 
@@ -185,6 +189,7 @@ impl Limit {
             Self::SnapshotsInSession => {
                 "this session has used up its snapshots; end it and begin another"
             }
+            Self::ImagesAtOnce => "too many images are being read; try again later",
         }
     }
 
@@ -192,7 +197,7 @@ impl Limit {
     #[must_use]
     pub const fn passes_with_time(self) -> bool {
         match self {
-            Self::SessionsInTotal | Self::CallsInSession => true,
+            Self::SessionsInTotal | Self::CallsInSession | Self::ImagesAtOnce => true,
             Self::SessionsOfPrincipal | Self::KeysInSession | Self::SnapshotsInSession => false,
         }
     }

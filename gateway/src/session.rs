@@ -33,8 +33,8 @@ use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
 use maka_cu_protocol::results::{Answer, Permissions};
 use maka_policy_host::judge::Judge;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -55,6 +55,12 @@ use task::{Inbox, Task};
 use crate::error::{CallError, Limit};
 use crate::forward::{Forward, Sending};
 use crate::policy::actions::TextKey;
+
+/// Images whose bytes are in memory at a time, each of at most [`image::IMAGE_MAX_BYTES`]: until a caller has taken them.
+const IMAGES_AT_ONCE: usize = 8;
+
+/// How long an image waits for room in memory.
+const IMAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bounds and switches of all sessions.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +95,8 @@ struct Registry {
     parts: core::Parts,
     history: History,
     ended: Arc<Ended>,
+    /// Room for the bytes of images on their way to callers.
+    images: Arc<Semaphore>,
     settings: SessionSettings,
     entries: Mutex<Entries>,
     tasks: TaskTracker,
@@ -132,6 +140,7 @@ impl Sessions {
             parts,
             history,
             ended: Arc::default(),
+            images: Arc::new(Semaphore::new(IMAGES_AT_ONCE)),
             settings,
             entries: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -453,11 +462,22 @@ impl Sessions {
         };
         let (generation, info) = (stored.source.generation, stored.info.clone());
         let read = async {
-            let read =
-                tokio::task::spawn_blocking(move || image::read(&stored.source, &stored.info))
-                    .await;
+            let room = Arc::clone(&self.0.images).acquire_owned();
+            let room = match timeout(IMAGE_PATIENCE, room).await {
+                Ok(room) => room.expect("the semaphore is never closed"),
+                Err(_) => return Err(CallError::Limit(Limit::ImagesAtOnce)),
+            };
+            // The room goes with the reader: a caller that leaves does not stop it.
+            let read = tokio::task::spawn_blocking(move || {
+                image::read(&stored.source, &stored.info).map(|data| (data, room))
+            })
+            .await;
             match read {
-                Ok(Ok(data)) => Ok(ImageBytes { info, data }),
+                Ok(Ok((data, room))) => Ok(ImageBytes {
+                    info,
+                    data,
+                    _room: Some(room),
+                }),
                 Ok(Err(image::ReadError::TooLarge)) => Err(CallError::ImageTooLarge),
                 Ok(Err(image::ReadError::Violation(violation))) => {
                     let method = maka_cu_protocol::method::Method::Observe;

@@ -80,6 +80,7 @@ mod tests {
             let chunks: Vec<_> = ImageChunks::new(ImageBytes {
                 info,
                 data: data.clone(),
+                _room: None,
             })
             .map(Result::unwrap)
             .collect();

@@ -14,6 +14,8 @@ use maka_cu_protocol::sets::{
 };
 use maka_cu_protocol::snapshot::Snapshot;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::caller::PrincipalName;
 
 /// An answer and the id of the decision (or control record) that let it happen.
@@ -117,12 +119,13 @@ pub struct Picture {
 }
 
 /// The verified bytes of an image.
-#[derive(Clone)]
 pub struct ImageBytes {
     /// The reference.
     pub info: ImageInfo,
     /// Exactly `info.byte_length` bytes with hash `info.sha256`.
     pub data: Vec<u8>,
+    /// Its share of the memory for images, given back when the bytes go.
+    pub(crate) _room: Option<OwnedSemaphorePermit>,
 }
 
 impl std::fmt::Debug for ImageBytes {

@@ -79,6 +79,11 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             Code::ResourceExhausted,
             "never",
         ),
+        (
+            CallError::Limit(Limit::ImagesAtOnce),
+            Code::ResourceExhausted,
+            "after_delay",
+        ),
         (CallError::KeyConflict, Code::AlreadyExists, "never"),
         (CallError::ImageUnknown, Code::NotFound, "after_observe"),
         (
