@@ -1,6 +1,6 @@
 //! Listening: a Unix socket that only its owner can open, and a loopback TCP address with `TCP_NODELAY`.
 //!
-//! The socket is bound inside a fresh folder that only the owner can enter, set to 0600 and then renamed into
+//! The socket is bound inside a fresh folder that only the owner can enter, set to 0600 and then linked into
 //! place, so that no umask ever opens it, not even for a moment. A path is taken over only when it is a socket
 //! that nobody listens on. What was created is removed again, if it is still ours.
 
@@ -9,13 +9,19 @@ pub mod counted;
 use std::{
     fs, io,
     net::SocketAddr,
+    os::fd::AsRawFd as _,
     os::unix::{
         fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
-        net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream},
+        net::UnixListener as StdUnixListener,
     },
     path::{Path, PathBuf},
 };
 
+use nix::{
+    errno::Errno,
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket},
+};
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::server::TcpIncoming;
@@ -127,7 +133,15 @@ pub fn unix(path: &Path) -> Result<(UnixListenerStream, OwnedFile), ListenError>
     let listener = StdUnixListener::bind(&born).map_err(refused)?;
     fs::set_permissions(&born, fs::Permissions::from_mode(0o600)).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;
-    fs::rename(&born, path).map_err(refused)?;
+    // A link, unlike a rename, does not replace what another gateway has put there in the meantime.
+    let linked = fs::hard_link(&born, path);
+    fs::remove_file(&born).map_err(refused)?;
+    linked.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => ListenError::SocketInUse {
+            path: path.to_owned(),
+        },
+        _ => refused(error),
+    })?;
     let owned = OwnedFile::new(path).map_err(refused)?;
     let listener = UnixListener::from_std(listener).map_err(refused)?;
     Ok((UnixListenerStream::new(listener), owned))
@@ -148,16 +162,26 @@ fn clear_stale(path: &Path) -> Result<(), ListenError> {
             });
         }
     }
-    match StdUnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(refused)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // A listener with a full queue, or one that may not be asked, is a listener.
-        Ok(_) | Err(_) => Err(ListenError::SocketInUse {
+    match knock(path) {
+        Err(Errno::ECONNREFUSED) => fs::remove_file(path).map_err(refused),
+        Err(Errno::ENOENT) => Ok(()),
+        // A listener with a full queue (EAGAIN), or one that may not be asked, is a listener.
+        Ok(()) | Err(_) => Err(ListenError::SocketInUse {
             path: path.to_owned(),
         }),
     }
+}
+
+/// Whether somebody listens. Does not wait for a listener that takes nobody in.
+fn knock(path: &Path) -> Result<(), Errno> {
+    let socket = socket(
+        AddressFamily::Unix,
+        SockType::Stream,
+        SockFlag::empty(),
+        None,
+    )?;
+    fcntl(&socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)
 }
 
 /// A folder that only its owner can enter, removed with this value.
@@ -201,6 +225,8 @@ pub fn write_address(state_dir: &Path, address: SocketAddr) -> Result<OwnedFile,
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream as StdUnixStream;
+
     use super::*;
 
     fn folder() -> tempfile::TempDir {
@@ -246,6 +272,20 @@ mod tests {
         drop(owned);
         assert!(path.exists(), "a file that replaced ours is left alone");
         assert!(matches!(unix(&path), Err(ListenError::NotASocket { .. })));
+    }
+
+    /// A listener that takes nobody in is one all the same, and asking it does not hang.
+    #[tokio::test]
+    async fn a_full_queue_is_somebody() {
+        let folder = folder();
+        let path = folder.path().join("full.sock");
+        let listener = StdUnixListener::bind(&path).unwrap();
+        nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+        // How many a queue of length 0 takes differs by system.
+        for _ in 0..8 {
+            let _asked = knock(&path);
+        }
+        assert!(matches!(unix(&path), Err(ListenError::SocketInUse { .. })));
     }
 
     #[tokio::test]
