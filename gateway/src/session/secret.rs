@@ -5,12 +5,15 @@
 //! folder, readable by the gateway's user alone.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use maka_policy_host::digest::Digest;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
@@ -35,6 +38,12 @@ pub enum SecretError {
         /// The file.
         path: PathBuf,
     },
+    /// Others can have read or written it.
+    #[error("the request key `{}` is no file of this user alone (mode 0600); remove it to have a new one made", path.display())]
+    Unsafe {
+        /// The file.
+        path: PathBuf,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoEntropy,
@@ -54,36 +63,68 @@ impl RequestSecret {
     /// The key in this file; made with mode 0600 when there is none.
     ///
     /// # Errors
-    /// When the file cannot be read or made, or holds something else than 32 bytes.
+    /// When the file cannot be read or made, is open to others, or holds something else than 32 bytes.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
         let failed = |source| SecretError::Io {
             path: path.to_owned(),
             source,
         };
-        let file = match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-        {
-            Ok(mut file) => {
+        // A pipe in its place must not hold us up.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits())
+            .open(path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random()?;
-                file.write_all(&key.0)
-                    .and_then(|()| file.sync_all())
-                    .map_err(failed)?;
+                key.write(path).map_err(failed)?;
                 return Ok(key);
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                File::open(path).map_err(failed)?
+            Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+                return Err(SecretError::Unsafe {
+                    path: path.to_owned(),
+                });
             }
             Err(error) => return Err(failed(error)),
         };
+        let metadata = file.metadata().map_err(failed)?;
+        let is_private = metadata.is_file()
+            && metadata.uid() == geteuid().as_raw()
+            && metadata.mode() & 0o077 == 0;
+        if !is_private {
+            return Err(SecretError::Unsafe {
+                path: path.to_owned(),
+            });
+        }
         let mut bytes = Vec::with_capacity(33);
         file.take(33).read_to_end(&mut bytes).map_err(failed)?;
         let key = bytes.try_into().map_err(|_| SecretError::Length {
             path: path.to_owned(),
         })?;
         Ok(Self(key))
+    }
+
+    /// Writes the key so that after a crash there is a whole one or none. The folder is ours alone while we run.
+    fn write(&self, path: &Path) -> io::Result<()> {
+        let fresh = path.with_extension("new");
+        match fs::remove_file(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        file.write_all(&self.0)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     }
 
     /// The keyed digest of these bytes. Hashed twice, so that a digest of a text says nothing about longer texts.
@@ -134,5 +175,21 @@ mod tests {
             RequestSecret::load_or_create(&path),
             Err(SecretError::Length { .. })
         ));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = |path: &Path| {
+            matches!(
+                RequestSecret::load_or_create(path),
+                Err(SecretError::Unsafe { .. })
+            )
+        };
+        assert!(refused(&path), "others may read it");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(refused(&link), "a link is not followed");
+        // What a crash left behind is no key and no obstacle.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(path.with_extension("new"), b"half").unwrap();
+        RequestSecret::load_or_create(&path).unwrap();
+        assert!(!path.with_extension("new").exists());
     }
 }
