@@ -152,24 +152,50 @@ fn clear_stale(path: &Path) -> Result<(), ListenError> {
         path: path.to_owned(),
         source,
     };
-    match fs::symlink_metadata(path) {
+    let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(refused(error)),
-        Ok(metadata) if metadata.file_type().is_socket() => {}
+        Ok(metadata) if metadata.file_type().is_socket() => metadata,
         Ok(_) => {
             return Err(ListenError::NotASocket {
                 path: path.to_owned(),
             });
         }
-    }
+    };
     match knock(path) {
-        Err(Errno::ECONNREFUSED) => fs::remove_file(path).map_err(refused),
+        Err(Errno::ECONNREFUSED) => match remove_exactly(path, &found) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ListenError::SocketInUse {
+                path: path.to_owned(),
+            }),
+            Err(error) => Err(refused(error)),
+        },
         Err(Errno::ENOENT) => Ok(()),
         // A listener with a full queue (EAGAIN), or one that may not be asked, is a listener.
         Ok(()) | Err(_) => Err(ListenError::SocketInUse {
             path: path.to_owned(),
         }),
     }
+}
+
+/// Removes the file that was found, and not one that another gateway has put there since: says whether it was that one.
+fn remove_exactly(path: &Path, found: &fs::Metadata) -> io::Result<bool> {
+    let parent = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let nursery = tempdir_in(parent)?;
+    let aside = nursery.path.join("s");
+    match fs::rename(path, &aside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        moved => moved?,
+    }
+    let moved = fs::symlink_metadata(&aside)?;
+    let is_it = moved.dev() == found.dev() && moved.ino() == found.ino();
+    let put_back = if is_it {
+        Ok(())
+    } else {
+        fs::hard_link(&aside, path)
+    };
+    fs::remove_file(&aside)?;
+    put_back.map(|()| is_it)
 }
 
 /// Whether somebody listens. Does not wait for a listener that takes nobody in.
@@ -272,6 +298,24 @@ mod tests {
         drop(owned);
         assert!(path.exists(), "a file that replaced ours is left alone");
         assert!(matches!(unix(&path), Err(ListenError::NotASocket { .. })));
+    }
+
+    /// Two gateways find the same left-over socket: the slower one leaves the faster one's alone.
+    #[test]
+    fn a_socket_that_came_in_the_meantime_is_left_alone() {
+        let folder = folder();
+        let path = folder.path().join("gateway.sock");
+        drop(StdUnixListener::bind(&path).unwrap());
+        let found = fs::symlink_metadata(&path).unwrap();
+        // Kept, so that its inode is not given to the next.
+        fs::hard_link(&path, folder.path().join("old")).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _listener = StdUnixListener::bind(&path).unwrap();
+        assert!(!remove_exactly(&path, &found).unwrap());
+        StdUnixStream::connect(&path).unwrap();
+        let found = fs::symlink_metadata(&path).unwrap();
+        assert!(remove_exactly(&path, &found).unwrap() && !path.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     /// A listener that takes nobody in is one all the same, and asking it does not hang.

@@ -318,7 +318,8 @@ fn element_rows_share_a_budget() {
     let mut mirror = Mirror::new("s".into(), budget.clone());
     mirror.begin_generation(1, LIVE_MAX, TTL);
     let now = Instant::now();
-    mirror.insert(row("one", 1), now);
+    assert!(mirror.insert(row("one", 1), now));
+    assert!(!mirror.insert(row("one", 1), now), "an id is given once");
     assert!(budget.0.load(Ordering::Relaxed) > 0);
     budget.take(TOTAL_MAX_BYTES);
     mirror.insert(row("two", 2), now);
