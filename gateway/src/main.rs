@@ -10,8 +10,9 @@ use std::{
 use clap::{Parser, Subcommand};
 use maka_gateway::{
     config::{Config, ConfigError},
-    doctor, probe,
+    doctor,
     principal::token::Token,
+    probe,
     serve::{self, Stop},
     telemetry::{self, Chain},
 };
@@ -27,7 +28,7 @@ const RUNTIME_GRACE: Duration = Duration::from_millis(200);
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong command line, 78 configuration refused.
 
-Signals of `serve`: SIGINT or SIGTERM ends it in order (no new calls, running calls cancelled, executor ended),
+Signals of `serve`: SIGINT, SIGTERM or SIGHUP ends it in order (no new calls, running calls cancelled, executor ended),
 a second one at once.";
 
 /// One gRPC gateway between remote agents and a desktop, with a sandboxed policy in the path.
@@ -108,7 +109,9 @@ fn run(command: Command) -> Result<(), Failure> {
             let config = Config::load(&config).map_err(Failure::Config)?;
             let wait = Duration::from_secs(wait.into());
             block_on(async {
-                probe::probe(&config, wait).await.map_err(|error| Failure::Run(error.into()))
+                probe::probe(&config, wait)
+                    .await
+                    .map_err(|error| Failure::Run(error.into()))
             })
         }
         Command::Check { config } => {
@@ -158,17 +161,20 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
 async fn serve(config: Config) -> Result<(), Failure> {
     let stop = Stop::default();
     let told = |kind| signal(kind).map_err(|error| Failure::Run(error.into()));
-    let (mut interrupt, mut terminate) = (
+    let (mut interrupt, mut terminate, mut hangup) = (
         told(SignalKind::interrupt())?,
         told(SignalKind::terminate())?,
+        told(SignalKind::hangup())?,
     );
     let orders = stop.clone();
     let listen = async move {
         loop {
-            // Both are cancel-safe; a signal that comes meanwhile is kept.
+            // All are cancel-safe; a signal that comes meanwhile is kept.
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                // A closed terminal: nothing may be left behind then, either.
+                _ = hangup.recv() => {}
             }
             if orders.drain.is_cancelled() {
                 orders.hurry.cancel();

@@ -27,7 +27,9 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// It answers, and says that it does not serve.
-    #[error("the gateway answers and is not serving: its executor is not ready or no policy is active; GetStatus says which")]
+    #[error(
+        "the gateway answers and is not serving: its executor is not ready or no policy is active; GetStatus says which"
+    )]
     NotServing,
     /// Nothing was reached.
     #[error("no gateway answers; start it with `maka-gateway serve` and the same configuration")]
@@ -82,8 +84,14 @@ pub async fn probe(config: &Config, wait: Duration) -> Result<(), ProbeError> {
 async fn watch(config: &Config, once: bool) -> Result<bool, Attempt> {
     let channel = connect(config).await?;
     let refused = |status| Attempt::Call(Box::new(status));
-    let request = HealthCheckRequest { service: String::new() };
-    let mut states = HealthClient::new(channel).watch(request).await.map_err(refused)?.into_inner();
+    let request = HealthCheckRequest {
+        service: String::new(),
+    };
+    let mut states = HealthClient::new(channel)
+        .watch(request)
+        .await
+        .map_err(refused)?
+        .into_inner();
     while let Some(state) = states.message().await.map_err(refused)? {
         let serving = state.status() == ServingStatus::Serving;
         if serving || once {
@@ -103,5 +111,9 @@ async fn connect(config: &Config) -> Result<Channel, Attempt> {
         }
     };
     let endpoint = Endpoint::from_shared(uri).map_err(Attempt::Connect)?;
-    endpoint.connect_timeout(CONNECT_PATIENCE).connect().await.map_err(Attempt::Connect)
+    endpoint
+        .connect_timeout(CONNECT_PATIENCE)
+        .connect()
+        .await
+        .map_err(Attempt::Connect)
 }

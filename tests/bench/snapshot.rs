@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use integration_tests::{
-    client::Client,
+    client::{Client, reason},
     desktop::{BIG_WINDOW, ZENITY_ENTRY},
     gateway::{Executor, GatewayOptions, GatewayProcess},
 };
@@ -25,11 +25,8 @@ pub(crate) async fn embedded(report: &mut Report) {
         ("tree", ImageDelivery::None),
         ("tree and picture", ImageDelivery::Reference),
     ] {
-        let samples = snapshots(&agent, &session_id, window, image).await;
-        report.times(
-            &format!("Snapshot of the embedded dialog, {what}"),
-            &samples,
-        );
+        let name = format!("Snapshot of the embedded dialog, {what}");
+        measure(report, &name, &agent, (&session_id, window), image).await;
     }
     gateway.stop().await;
 }
@@ -56,8 +53,8 @@ pub(crate) async fn real_programs(report: &mut Report) {
             ("tree", ImageDelivery::None),
             ("tree and picture", ImageDelivery::Reference),
         ] {
-            let samples = snapshots(&agent, &session_id, window, image).await;
-            report.times(&format!("Snapshot of {what}, {detail}"), &samples);
+            let name = format!("Snapshot of {what}, {detail}");
+            measure(report, &name, &agent, (&session_id, window), image).await;
         }
     }
     gateway.stop().await;
@@ -88,12 +85,14 @@ async fn launch(agent: &Client, session_id: &str, app: &str) -> WindowRef {
     }
 }
 
-async fn snapshots(
+/// Observes again and again and reports the times, or why that was not possible.
+async fn measure(
+    report: &mut Report,
+    name: &str,
     agent: &Client,
-    session_id: &str,
-    window: WindowRef,
+    (session_id, window): (&str, WindowRef),
     image: ImageDelivery,
-) -> Distribution {
+) {
     let mut samples = Distribution::default();
     for _ in 0..SAMPLES {
         let request = SnapshotRequest {
@@ -103,13 +102,11 @@ async fn snapshots(
             ..Default::default()
         };
         let began = Instant::now();
-        agent
-            .computer_use
-            .clone()
-            .snapshot(request)
-            .await
-            .expect("a frame");
+        if let Err(status) = agent.computer_use.clone().snapshot(request).await {
+            report.left_out(name, &format!("a look failed: {}", reason(&status)));
+            return;
+        }
         samples.push(began.elapsed());
     }
-    samples
+    report.times(name, &samples);
 }

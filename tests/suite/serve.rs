@@ -14,6 +14,16 @@ use nix::{
 };
 use tempfile::TempDir;
 
+/// Ends the group when a test fails half-way.
+struct Group(Pid);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // After a good end the group is gone already, which is no fault.
+        let _gone = killpg(self.0, Signal::SIGKILL);
+    }
+}
+
 /// Every command line below "try" works as printed; Ctrl-C, which a terminal sends to the whole foreground
 /// group, ends everything with status 0 and leaves no socket, address or image directory.
 #[tokio::test(flavor = "multi_thread")]
@@ -30,7 +40,7 @@ async fn the_printed_command_lines_work_and_ctrl_c_ends_it() {
         .process_group(0)
         .spawn()
         .expect("xtask starts");
-    let group = Pid::from_raw(child.id().try_into().expect("a pid"));
+    let group = Group(Pid::from_raw(child.id().try_into().expect("a pid")));
     let output = BufReader::new(child.stdout.take().expect("piped"));
 
     let banner = tokio::task::spawn_blocking(move || {
@@ -81,7 +91,7 @@ async fn the_printed_command_lines_work_and_ctrl_c_ends_it() {
         assert!(said.contains(expected), "{expected} in {said}");
     }
 
-    killpg(group, Signal::SIGINT).expect("the group lives");
+    killpg(group.0, Signal::SIGINT).expect("the group lives");
     let status = tokio::task::spawn_blocking(move || child.wait())
         .await
         .expect("not cancelled")

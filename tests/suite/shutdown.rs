@@ -52,8 +52,8 @@ async fn ends_clean(gateway: GatewayProcess, signal: Signal) {
 }
 
 #[tokio::test]
-async fn an_idle_gateway_ends_on_either_signal() {
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+async fn an_idle_gateway_ends_on_each_signal() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Virtual)).await;
         let agent = gateway.agent();
         let session_id = agent.begin().await;

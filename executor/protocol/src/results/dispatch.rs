@@ -279,7 +279,21 @@ pub fn read_dispatch(
     result: &Value,
     expected: &DispatchExpectation<'_>,
 ) -> Result<DispatchAnswer, Violation> {
-    let answer = DispatchAnswer::read(result)?;
+    let mut answer = DispatchAnswer::read(result)?;
+    // [O]: a confirmation that rests on no check at all is an unknown effect with a better name (§9.3).
+    if answer.effect == Effect::Confirmed && answer.verification.method == VerificationMethod::None
+    {
+        return Err(Violation::of("effect", Reason::Contradiction));
+    }
+    // [O]: §7 leaves the pairing of code and outcome open; "its outcome is unknown" is never read as "nothing was done".
+    answer.ending = match answer.ending {
+        Ending::Refused(refusal) | Ending::Failed(refusal)
+            if refusal.code == DomainCode::OutcomeUnknown =>
+        {
+            Ending::Unknown(refusal)
+        }
+        ending => ending,
+    };
     if answer.path == Path::CgEventGlobal && !expected.allow_global_pointer {
         return Err(Violation::of("path", Reason::GlobalPointer));
     }

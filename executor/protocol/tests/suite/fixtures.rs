@@ -3,7 +3,7 @@
 use maka_cu_protocol::{
     json::{Reason, Violation},
     results::{self, Answer, dispatch},
-    sets::{ElementVerb, Path, Tier},
+    sets::{ElementVerb, Outcome, Path, Tier},
 };
 use serde_json::{Value, json};
 
@@ -551,4 +551,26 @@ fn handshake_limits() {
         handshake.limits,
         maka_cu_protocol::handshake::Limits::default()
     );
+}
+
+/// Our additions to §7: a confirmation needs a check, and a code that says "unknown" is believed over an outcome that
+/// says "nothing was done".
+#[test]
+fn a_claim_of_success_or_of_nothing_needs_its_grounds() {
+    let call = samples::call_id();
+    let read =
+        |value: &Value| dispatch::read_dispatch(value, &samples::dispatch_expectation(&call));
+    let mut confirmed = samples::dispatched();
+    confirmed["effect"] = json!("confirmed");
+    confirmed["verification"] = json!({"method": "none", "observedChange": false});
+    let expected = Violation::of("effect", Reason::Contradiction);
+    assert_eq!(read(&confirmed).map(|_| ()), Err(expected));
+
+    for outcome in ["refused", "failed"] {
+        let mut refused = samples::dispatch_refused();
+        refused["outcome"] = json!(outcome);
+        refused["error"]["code"] = json!("outcome_unknown");
+        let answer = read(&refused).unwrap();
+        assert_eq!(answer.ending.outcome(), Outcome::Unknown, "{outcome}");
+    }
 }

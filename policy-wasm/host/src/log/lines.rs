@@ -1,6 +1,6 @@
 //! Reads a log line by line, with a bound on the line.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
@@ -14,6 +14,13 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
+        // Opening a pipe would wait for a writer, for ever and deaf to signals.
+        if !fs::metadata(path)
+            .map_err(LogError::io("opened"))?
+            .is_file()
+        {
+            return Err(LogError::NotOurs);
+        }
         let file = File::open(path).map_err(LogError::io("opened"))?;
         Ok(Self {
             reader: BufReader::new(file),

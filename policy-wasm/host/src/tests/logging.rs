@@ -145,6 +145,16 @@ fn what_is_no_log_of_ours_is_not_opened() {
         refused(&folder.path().join("no/such/folder")),
         LogError::Io { .. }
     ));
+    // A pipe would be waited for; both the writer and the reader of old records say no at once.
+    let pipe = folder.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(matches!(crate::log::scan(&pipe, 1), Err(LogError::NotOurs)));
     fs::write(&path, "").unwrap();
     let linked = folder.path().join("linked");
     fs::hard_link(&path, &linked).unwrap();
