@@ -61,6 +61,14 @@ pub fn combine(opinions: &[Opinion]) -> Combined {
             };
         }
     }
+    let conditions = opinions.iter().flat_map(|opinion| match opinion {
+        Opinion::Allow(conditions) => conditions.clone(),
+        Opinion::Deny(_) | Opinion::RequireApproval(_) | Opinion::Fault(_) => Vec::new(),
+    });
+    // Before anybody is asked: no approval can make contradicting conditions hold.
+    let Ok(united) = obligation::unite(conditions) else {
+        return Combined::Fault(HostCode::ObligationConflict);
+    };
     let asking: Vec<_> = opinions
         .iter()
         .enumerate()
@@ -75,14 +83,7 @@ pub fn combine(opinions: &[Opinion]) -> Combined {
             codes: asking.iter().map(|(_, code)| code.clone()).collect(),
         };
     }
-    let conditions = opinions.iter().flat_map(|opinion| match opinion {
-        Opinion::Allow(conditions) => conditions.clone(),
-        Opinion::Deny(_) | Opinion::RequireApproval(_) | Opinion::Fault(_) => Vec::new(),
-    });
-    match obligation::unite(conditions) {
-        Ok(united) => Combined::Allow(united),
-        Err(obligation::Conflict) => Combined::Fault(HostCode::ObligationConflict),
-    }
+    Combined::Allow(united)
 }
 
 /// What one enforcing policy said about an answer.
@@ -191,7 +192,8 @@ mod tests {
         match combined {
             Combined::Allow(_) => 0,
             Combined::RequireApproval { .. } => 1,
-            Combined::Deny { .. } => 2,
+            // Contradicting conditions are a denial (spec §1.9, step 4).
+            Combined::Deny { .. } | Combined::Fault(HostCode::ObligationConflict) => 2,
             Combined::Fault(_) => 3,
         }
     }
@@ -205,8 +207,8 @@ mod tests {
             let deny = opinions.iter().any(|o| matches!(o, Opinion::Deny(_)));
             let ask = opinions.iter().any(|o| matches!(o, Opinion::RequireApproval(_)));
             match rank(&combined) {
-                3 => prop_assert!(fault || combined == Combined::Fault(HostCode::ObligationConflict)),
-                2 => prop_assert!(deny && !fault),
+                3 => prop_assert!(fault),
+                2 => prop_assert!(!fault && (deny || combined == Combined::Fault(HostCode::ObligationConflict))),
                 1 => prop_assert!(ask && !deny && !fault),
                 _ => prop_assert!(!ask && !deny && !fault),
             }
