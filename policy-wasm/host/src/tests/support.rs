@@ -20,10 +20,13 @@ use crate::set::{Floor, PolicySet};
 pub(super) fn shared() -> &'static (Engine, Floor) {
     static SHARED: OnceLock<(Engine, Floor)> = OnceLock::new();
     SHARED.get_or_init(|| {
-        // A place per test thread: these tests are about verdicts, not about a full pool.
+        // A place per test thread, and the longest wall clock there is: these tests are about verdicts, not about a
+        // full pool or a machine that is busy with other tests.
         let engine = Engine::new(Limits {
             pool: 128,
             pool_wait_ms: 1_000,
+            wall_ms: 500,
+            total_ms: 1_000,
             ..Limits::default()
         })
         .unwrap();
