@@ -1,8 +1,6 @@
 //! Dropping a call cancels it: `$/cancel` reaches the executor, the outcome is kept under the key, other
 //! sessions are untouched, and nothing is sent twice.
 
-use std::time::Duration;
-
 use integration_tests::{
     client::{click, element, on_element},
     gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE},
@@ -17,31 +15,6 @@ async fn start(steps: Value) -> GatewayProcess {
         "rules": [{"method": "dispatch.element", "nth": 1, "process": 1, "steps": steps}],
     });
     GatewayProcess::serving(GatewayOptions::new(Executor::Fake(script))).await
-}
-
-async fn until(gateway: &GatewayProcess, method: &str) {
-    let seen = tokio::time::timeout(PATIENCE, async {
-        while !gateway
-            .wire_methods()
-            .iter()
-            .any(|received| received == method)
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    });
-    assert!(
-        seen.await.is_ok(),
-        "{method} never reached the executor: {:?}",
-        gateway.wire_methods()
-    );
-}
-
-fn sent(gateway: &GatewayProcess, method: &str) -> usize {
-    gateway
-        .wire_methods()
-        .iter()
-        .filter(|received| *received == method)
-        .count()
 }
 
 /// The executor honours the cancel: nothing happened, the frame stays good, the key answers.
@@ -63,10 +36,10 @@ async fn a_dropped_call_is_cancelled_and_its_outcome_kept() {
         tokio::pin!(call);
         tokio::select! {
             result = &mut call => panic!("answered without a cancel: {result:?}"),
-            () = until(&gateway, "dispatch.element") => {}
+            () = gateway.received("dispatch.element") => {}
         }
     }
-    until(&gateway, "$/cancel").await;
+    gateway.received("$/cancel").await;
     let stored = agent
         .dispatch(request.clone())
         .await
@@ -74,7 +47,7 @@ async fn a_dropped_call_is_cancelled_and_its_outcome_kept() {
     assert!(stored.replayed);
     assert_eq!(stored.outcome(), Outcome::Refused);
     assert_eq!(stored.error.expect("why").code, "aborted");
-    assert_eq!(sent(&gateway, "dispatch.element"), 1);
+    assert_eq!(gateway.received_count("dispatch.element"), 1);
 
     let mut again = request;
     again.tool_call_id = "2".into();
@@ -105,13 +78,13 @@ async fn a_cancel_that_comes_too_late_reports_what_happened() {
         tokio::pin!(call);
         tokio::select! {
             result = &mut call => panic!("answered without a cancel: {result:?}"),
-            () = until(&gateway, "dispatch.element") => {}
+            () = gateway.received("dispatch.element") => {}
         }
     }
     let stored = agent.dispatch(request).await.expect("the stored outcome");
     assert!(stored.replayed);
     assert_eq!(stored.outcome(), Outcome::Ok);
-    assert_eq!(sent(&gateway, "dispatch.element"), 1);
+    assert_eq!(gateway.received_count("dispatch.element"), 1);
     gateway.stop().await;
 }
 
@@ -141,7 +114,7 @@ async fn an_ignored_cancel_ends_in_unknown_and_a_new_executor() {
         tokio::pin!(call);
         tokio::select! {
             result = &mut call => panic!("answered without a cancel: {result:?}"),
-            () = until(&gateway, "dispatch.element") => {}
+            () = gateway.received("dispatch.element") => {}
         }
     }
     let stored = agent
@@ -183,7 +156,7 @@ async fn ending_a_session_leaves_the_others_alone() {
     tokio::pin!(hanging);
     tokio::select! {
         result = &mut hanging => panic!("answered without a cancel: {result:?}"),
-        () = until(&gateway, "dispatch.element") => {}
+        () = gateway.received("dispatch.element") => {}
     }
     let (ended, result) = tokio::join!(
         async {

@@ -16,11 +16,7 @@ fn options() -> GatewayOptions {
 }
 
 fn dispatched(gateway: &GatewayProcess) -> usize {
-    gateway
-        .wire_methods()
-        .iter()
-        .filter(|method| *method == "dispatch.element")
-        .count()
+    gateway.received_count("dispatch.element")
 }
 
 #[tokio::test]

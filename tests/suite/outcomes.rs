@@ -106,11 +106,11 @@ async fn a_hung_read_ends_at_the_callers_deadline_and_is_cancelled() {
     tokio::pin!(hung);
     tokio::select! {
         answer = &mut hung => panic!("answered before the executor was asked: {answer:?}"),
-        () = wait_for_wire(&gateway, "observe") => {}
+        () = gateway.received("observe") => {}
     }
     // The client has a timer of its own, which counts only when its call is polled: until the gateway's answer has
     // come in on the connection, it is not.
-    wait_for_wire(&gateway, "$/cancel").await;
+    gateway.received("$/cancel").await;
     agent.begin().await;
     let mut other = agent.computer_use.clone();
     other
@@ -228,22 +228,4 @@ async fn an_executor_that_breaks_the_protocol_is_replaced() {
             .unwrap_or_else(|_| panic!("{set}: no new executor"));
         gateway.stop().await;
     }
-}
-
-/// Waits until the executor has received `method`.
-async fn wait_for_wire(gateway: &GatewayProcess, method: &str) {
-    let seen = tokio::time::timeout(PATIENCE, async {
-        while !gateway
-            .wire_methods()
-            .iter()
-            .any(|received| received == method)
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    });
-    assert!(
-        seen.await.is_ok(),
-        "{method} never reached the executor: {:?}",
-        gateway.wire_methods()
-    );
 }

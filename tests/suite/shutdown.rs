@@ -90,13 +90,7 @@ async fn a_busy_gateway_ends_although_the_executor_does_not_want_to() {
     let mut calls = tokio::task::JoinSet::new();
     let caller = agent.clone();
     calls.spawn(async move { caller.dispatch(request).await });
-    while !gateway
-        .wire_methods()
-        .iter()
-        .any(|method| method == "dispatch.element")
-    {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    gateway.received("dispatch.element").await;
     ends_clean(gateway, Signal::SIGINT).await;
     let answer = calls
         .join_next()

@@ -310,6 +310,29 @@ impl GatewayProcess {
             .collect()
     }
 
+    /// How often the fake executor has received `method` so far.
+    #[must_use]
+    pub fn received_count(&self, method: &str) -> usize {
+        self.wire_methods()
+            .iter()
+            .filter(|received| *received == method)
+            .count()
+    }
+
+    /// Waits until the fake executor has received `method`.
+    pub async fn received(&self, method: &str) {
+        let seen = tokio::time::timeout(PATIENCE, async {
+            while self.received_count(method) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(
+            seen.await.is_ok(),
+            "{method} never reached the executor: {:?}",
+            self.wire_methods()
+        );
+    }
+
     /// Sends a signal and waits for the end.
     pub async fn signal(mut self, signal: Signal) -> (ExitStatus, TempDir) {
         kill(self.pid(), signal).expect("the gateway lives");

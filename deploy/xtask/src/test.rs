@@ -5,7 +5,7 @@ use std::{env, process::Command};
 
 use crate::{
     packages, tools,
-    workspace::{cargo, root, run},
+    workspace::{build_for_tests, root, run},
 };
 
 /// Arguments after `--` go to every test binary, for example a name to filter by.
@@ -16,7 +16,7 @@ pub(crate) fn test(arguments: &[String]) -> anyhow::Result<()> {
     packages::ensure()?;
     tools::ensure()?;
     // The tests start these as processes of their own, so they have to be there first.
-    cargo(["build", "--locked", "--workspace", "--bins"])?;
+    build_for_tests()?;
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     run(Command::new(program)
         .args(["test", "--locked", "--workspace", "--"])

@@ -61,14 +61,25 @@ pub(crate) fn binary(profile: Profile, name: &str) -> PathBuf {
 /// # Errors
 /// When cargo cannot be started or fails.
 pub(crate) fn build(profile: Profile, packages: &[&str]) -> anyhow::Result<()> {
-    let mut arguments = vec!["build", "--locked"];
-    if profile == Profile::Release {
-        arguments.push("--release");
+    match profile {
+        Profile::Release => {
+            let mut arguments = vec!["build", "--locked", "--release"];
+            for package in packages {
+                arguments.extend(["--package", package]);
+            }
+            cargo(arguments)
+        }
+        Profile::Dev => build_for_tests(),
     }
-    for package in packages {
-        arguments.extend(["--package", package]);
-    }
-    cargo(arguments)
+}
+
+/// Builds all that the tests need, their own programs included. Everything of the dev profile is built by this one
+/// selection: another one would unify features differently and compile wasmtime a second time.
+///
+/// # Errors
+/// When cargo cannot be started or fails.
+pub(crate) fn build_for_tests() -> anyhow::Result<()> {
+    cargo(["build", "--locked", "--workspace", "--bins", "--tests"])
 }
 
 /// Runs cargo in the root folder and waits for it.
