@@ -69,21 +69,23 @@ pub(super) fn check() -> anyhow::Result<()> {
     let compiler = Compiler::find()?;
     println!("building with {}", compiler.version);
     let built = build(&compiler)?;
-    if recorded.get("compiler").and_then(toml::Value::as_str) == Some(&compiler.version) {
-        for ((shipped, committed), built) in SHIPPED.iter().zip(&committed).zip(&built) {
-            if committed != built {
-                bail!(
-                    "{} is not what its source gives: run `cargo xtask policy` and commit the result",
-                    shipped.name
-                );
-            }
+    if committed == built {
+        for (shipped, built) in SHIPPED.iter().zip(&built) {
             println!("{}: the same {} bytes", shipped.name, built.len());
         }
         return Ok(());
     }
+    // The bytes differ in two cases that are no fault of the source. Another compiler makes other code. And cargo
+    // mixes the absolute path of a dependency outside the guests' workspace, which the floor's library is, into its
+    // symbol hashes, so that the order of functions depends on where the checkout lies.
+    let why = if recorded.get("compiler").and_then(toml::Value::as_str) == Some(&compiler.version) {
+        "were made in another folder"
+    } else {
+        "were made by another compiler version"
+    };
     println!(
-        "notice: the committed components were made by another compiler version, so their verdicts are compared instead \
-         of their bytes; the next change of policy code should refresh them with `cargo xtask policy`"
+        "notice: the committed components {why}, so their verdicts are compared instead of their bytes; the next change \
+         of policy code should refresh them with `cargo xtask policy`"
     );
     let aside = work_dir().join("rebuilt");
     fs::create_dir_all(&aside)?;
@@ -97,8 +99,8 @@ pub(super) fn check() -> anyhow::Result<()> {
         &variable,
         "test",
         "--locked",
-        "--package",
-        "maka-policy-host",
+        // The selection of `cargo xtask test`, so that nothing is built twice.
+        "--workspace",
         "--lib",
         "differential",
     ])
