@@ -303,6 +303,18 @@ fn a_crowd_below_the_last_level_is_cut_by_depth() {
     assert_eq!((tree.nodes.len(), cut), (50, (true, false)));
 }
 
+/// The walk's own patience with a program is a product limit; on a machine that is busy with other tests it can pass before
+/// an honest answer came, which says nothing about the walk.
+fn walked_when_idle(shape: Shape, budget: impl Fn() -> WalkBudget) -> RawTree {
+    for _ in 0..20 {
+        match walked(shape, &budget) {
+            Err(BackendError::Timeout) => {}
+            other => return other.unwrap(),
+        }
+    }
+    panic!("twenty walks in a row were out of time")
+}
+
 /// A program that tells more than can be kept is not asked any further.
 #[test]
 fn endless_text_ends_the_walk() {
@@ -312,7 +324,7 @@ fn endless_text_ends_the_walk() {
             _ => vec![],
         })
     };
-    let tree = walked(shape, || budget(1500, 64)).unwrap();
+    let tree = walked_when_idle(shape, || budget(1500, 64));
     assert!(tree.truncated_elements);
     assert!(tree.nodes.len() < 200, "{}", tree.nodes.len());
 }
@@ -336,7 +348,7 @@ fn a_child_that_cannot_be_read_is_reported() {
         ),
     ];
     for (index, (shape, cut)) in rows.into_iter().enumerate() {
-        let tree = walked(shape, || budget(1500, 64)).unwrap();
+        let tree = walked_when_idle(shape, || budget(1500, 64));
         assert_eq!(
             (tree.nodes.len(), tree.truncated_elements),
             (1, cut),
