@@ -75,17 +75,21 @@ pub(super) fn check() -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    // The bytes differ in two cases that are no fault of the source. Another compiler makes other code. And cargo
-    // mixes the absolute path of a dependency outside the guests' workspace, which the floor's library is, into its
-    // symbol hashes, so that the order of functions depends on where the checkout lies.
-    let why = if recorded.get("compiler").and_then(toml::Value::as_str) == Some(&compiler.version) {
-        "were made in another folder"
-    } else {
-        "were made by another compiler version"
-    };
+    if recorded.get("compiler").and_then(toml::Value::as_str) == Some(&compiler.version) {
+        let differing: Vec<_> = SHIPPED
+            .iter()
+            .zip(committed.iter().zip(&built))
+            .filter(|(_, (committed, built))| committed != built)
+            .map(|(shipped, _)| shipped.name)
+            .collect();
+        bail!(
+            "{}: the committed component is not what the source gives; run `cargo xtask policy` and commit what it writes",
+            differing.join(", ")
+        );
+    }
     println!(
-        "notice: the committed components {why}, so their verdicts are compared instead of their bytes; the next change \
-         of policy code should refresh them with `cargo xtask policy`"
+        "notice: the committed components were made by another compiler version, so their verdicts are compared instead of \
+         their bytes; the next change of policy code should refresh them with `cargo xtask policy`"
     );
     let aside = work_dir().join("rebuilt");
     fs::create_dir_all(&aside)?;
@@ -108,7 +112,7 @@ pub(super) fn check() -> anyhow::Result<()> {
 
 /// Builds all components, in the order of [`SHIPPED`].
 fn build(compiler: &Compiler) -> anyhow::Result<Vec<Vec<u8>>> {
-    let modules = compiler.build(&root().join("policy-wasm/policies/Cargo.toml"), &work_dir())?;
+    let modules = compiler.build(&root().join("policy-wasm/Cargo.toml"), &work_dir())?;
     SHIPPED
         .iter()
         .map(|shipped| {
