@@ -11,7 +11,7 @@ use zbus::message::Type;
 use zbus::wire::{OwnedObjectPath, Variant};
 use zbus::{Connection, MessageStream};
 
-use super::bus::{Bus, CallError, ObjectRef};
+use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
 use super::display::Area;
 use super::frame::{Placement, Toolkit};
 use super::locate::menu_bar;
@@ -23,7 +23,11 @@ use crate::backend::error::BackendError;
 use crate::backend::tree::{RawTree, WalkBudget, WalkScope};
 use crate::deadline::Deadline;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Of a walk.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Of one call where a node never answers, so that the test has to wait for it: the longest that an honest answer may
+/// take on a machine that is busy with other tests.
+const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(5);
 
 /// The children of node `n`, or `None` when it never answers.
 type Shape = fn(u32) -> Option<Vec<u32>>;
@@ -119,9 +123,18 @@ fn root_of(name: &str) -> Arc<AccessibleNode> {
     })
 }
 
-/// Walks a tree of this shape from node 0.
-fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> Result<RawTree, BackendError> {
-    read(shape, budget, async |reader, root, budget| {
+/// Walks a tree of this shape, of which every node answers, from node 0.
+fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> RawTree {
+    walked_within(PATIENCE, shape, budget).unwrap()
+}
+
+/// Walks a tree with this time limit for one call.
+fn walked_within(
+    patience: Duration,
+    shape: Shape,
+    budget: impl FnOnce() -> WalkBudget,
+) -> Result<RawTree, BackendError> {
+    read(patience, shape, budget, async |reader, root, budget| {
         let area = Area {
             x: 0,
             y: 0,
@@ -135,6 +148,7 @@ fn walked(shape: Shape, budget: impl FnOnce() -> WalkBudget) -> Result<RawTree, 
 
 /// Reads from a program of this shape.
 fn read<T>(
+    patience: Duration,
     shape: Shape,
     budget: impl FnOnce() -> WalkBudget,
     question: impl AsyncFnOnce(&Reader<'_>, &Arc<AccessibleNode>, &WalkBudget) -> T,
@@ -154,7 +168,8 @@ fn read<T>(
         let bus = Bus::connect(desktop.accessibility_bus()).await.unwrap();
         let root = root_of(&name);
         let budget = budget();
-        let reader = Reader::new(&bus, Toolkit::Gtk3, budget.deadline.clone());
+        let reader =
+            Reader::new(&bus, Toolkit::Gtk3, budget.deadline.clone()).with_patience(patience);
         question(&reader, &root, &budget).await
     });
     runtime.shutdown_background();
@@ -183,7 +198,6 @@ fn a_bottomless_tree_is_cut_by_depth() {
         },
         || budget(1500, 64),
     );
-    let tree = tree.unwrap();
     assert_eq!(
         (
             tree.nodes.len(),
@@ -204,7 +218,7 @@ fn a_bottomless_tree_is_cut_by_depth() {
 /// F3, the neighbour: however deep one may go, depth costs no stack.
 #[test]
 fn depth_costs_no_stack() {
-    let tree = walked(|node| Some(vec![node + 1]), || budget(3000, usize::MAX)).unwrap();
+    let tree = walked(|node| Some(vec![node + 1]), || budget(3000, usize::MAX));
     assert_eq!((tree.nodes.len(), tree.truncated_elements), (3000, true));
 }
 
@@ -221,7 +235,6 @@ fn a_tree_that_contains_itself_ends() {
         },
         || budget(1500, 64),
     );
-    let tree = tree.unwrap();
     assert_eq!((tree.nodes.len(), tree.truncated_elements), (3, true));
 }
 
@@ -266,7 +279,7 @@ fn a_crowd_of_children_is_cut() {
         ),
     ];
     for (shape, most, expected) in rows {
-        let tree = walked(shape, || budget(most, 64)).unwrap();
+        let tree = walked(shape, || budget(most, 64));
         assert_eq!(
             (tree.nodes.len(), tree.truncated_elements),
             (expected, true),
@@ -281,7 +294,7 @@ fn a_crowd_of_children_is_cut() {
             _ => vec![],
         })
     };
-    let tree = walked(shape, || budget(100_000, 64)).unwrap();
+    let tree = walked(shape, || budget(100_000, 64));
     assert_eq!((tree.nodes.len(), tree.truncated_elements), (2002, true));
 }
 
@@ -298,21 +311,8 @@ fn a_crowd_below_the_last_level_is_cut_by_depth() {
         },
         || budget(60, 2),
     );
-    let tree = tree.unwrap();
     let cut = (tree.truncated_depth, tree.truncated_elements);
     assert_eq!((tree.nodes.len(), cut), (50, (true, false)));
-}
-
-/// The walk's own patience with a program is a product limit; on a machine that is busy with other tests it can pass before
-/// an honest answer came, which says nothing about the walk.
-fn walked_when_idle(shape: Shape, budget: impl Fn() -> WalkBudget) -> RawTree {
-    for _ in 0..20 {
-        match walked(shape, &budget) {
-            Err(BackendError::Timeout) => {}
-            other => return other.unwrap(),
-        }
-    }
-    panic!("twenty walks in a row were out of time")
 }
 
 /// A program that tells more than can be kept is not asked any further.
@@ -324,7 +324,7 @@ fn endless_text_ends_the_walk() {
             _ => vec![],
         })
     };
-    let tree = walked_when_idle(shape, || budget(1500, 64));
+    let tree = walked(shape, || budget(1500, 64));
     assert!(tree.truncated_elements);
     assert!(tree.nodes.len() < 200, "{}", tree.nodes.len());
 }
@@ -348,7 +348,7 @@ fn a_child_that_cannot_be_read_is_reported() {
         ),
     ];
     for (index, (shape, cut)) in rows.into_iter().enumerate() {
-        let tree = walked_when_idle(shape, || budget(1500, 64));
+        let tree = walked(shape, || budget(1500, 64));
         assert_eq!(
             (tree.nodes.len(), tree.truncated_elements),
             (1, cut),
@@ -360,15 +360,16 @@ fn a_child_that_cannot_be_read_is_reported() {
 /// F1: nodes that never answer cost their time limit and are reported as left out; the rest is there.
 #[test]
 fn silent_nodes_are_left_out_and_reported() {
-    let tree = walked(
+    let tree = walked_within(
+        PATIENCE_WITH_SILENCE,
         |node| match node {
             0 => Some(vec![1, 2, 3]),
             2 => None,
             _ => Some(vec![]),
         },
         || budget(1500, 64),
-    );
-    let tree = tree.unwrap();
+    )
+    .unwrap();
     assert!(tree.truncated_elements);
     assert!(tree.nodes.len() < 4 && !tree.nodes.is_empty());
 }
@@ -397,6 +398,7 @@ fn a_menu_bar_is_looked_for_side_by_side() {
     ];
     for (shape, expected) in rows {
         let found = read(
+            PATIENCE_WITH_SILENCE,
             shape,
             || budget(1500, 64),
             async |reader, root, _| menu_bar(reader, &root.object).await,
@@ -409,7 +411,7 @@ fn a_menu_bar_is_looked_for_side_by_side() {
 #[test]
 fn a_silent_program_is_given_up() {
     assert_eq!(
-        walked(|_| None, || budget(1500, 64)).unwrap_err(),
+        walked_within(CALL_TIMEOUT, |_| None, || budget(1500, 64)).unwrap_err(),
         BackendError::Timeout
     );
 }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -91,6 +92,7 @@ pub(super) struct Reader<'b> {
     bus: &'b Bus,
     deadline: Deadline,
     toolkit: Toolkit,
+    patience: Duration,
     permits: Semaphore,
     unanswered: AtomicUsize,
     kept: AtomicUsize,
@@ -103,11 +105,19 @@ impl<'b> Reader<'b> {
             bus,
             deadline,
             toolkit,
+            patience: CALL_TIMEOUT,
             permits: Semaphore::new(IN_FLIGHT),
             unanswered: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
             cached: HashMap::new(),
         }
+    }
+
+    /// With another time limit for one call: a test of what an answer does must not depend on how soon it comes.
+    #[cfg(test)]
+    pub(super) fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Fetches what the application can tell about many accessibles in one answer; see [`super::cache`].
@@ -148,7 +158,7 @@ impl<'b> Reader<'b> {
         if self.has_given_up() {
             return Err(CallError::Timeout);
         }
-        let patience = CALL_TIMEOUT.min(self.deadline.remaining());
+        let patience = self.patience.min(self.deadline.remaining());
         let answer = self
             .bus
             .call(object, interface, method, body, patience)
