@@ -32,8 +32,9 @@ const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(5);
 /// The children of node `n`, or `None` when it never answers.
 type Shape = fn(u32) -> Option<Vec<u32>>;
 
-async fn serve(connection: Connection, shape: Shape) {
-    let mut stream = MessageStream::from(&connection);
+/// Answers the calls of `stream`, which has to be there before anybody knows the connection's name: a call that comes
+/// before is dropped.
+async fn serve(connection: Connection, mut stream: MessageStream, shape: Shape) {
     while let Some(Ok(message)) = stream.next().await {
         if message.message_type() != Type::MethodCall {
             continue;
@@ -163,8 +164,9 @@ fn read<T>(
         let builder = zbus::connection::Builder::address(desktop.accessibility_bus());
         let server = builder.build().await.unwrap();
         let name = server.unique_name().unwrap().to_string();
+        let calls = MessageStream::from(&server);
         let mut tasks = tokio::task::JoinSet::new();
-        tasks.spawn(serve(server, shape));
+        tasks.spawn(serve(server, calls, shape));
         let bus = Bus::connect(desktop.accessibility_bus()).await.unwrap();
         let root = root_of(&name);
         let budget = budget();
