@@ -4,7 +4,7 @@ use std::{
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::{Parser, Subcommand};
@@ -22,6 +22,9 @@ use tokio::signal::unix::{SignalKind, signal};
 const FAILED: u8 = 1;
 /// The configuration is refused (`EX_CONFIG` of sysexits.h).
 const BAD_CONFIG: u8 = 78;
+
+/// Signals that come together are one order; nobody decides within this time that an orderly end takes too long.
+const ONE_ORDER: Duration = Duration::from_millis(250);
 
 /// How long the runtime may take to let go of tasks that no longer matter.
 const RUNTIME_GRACE: Duration = Duration::from_millis(200);
@@ -168,6 +171,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     );
     let orders = stop.clone();
     let listen = async move {
+        let mut told_at: Option<Instant> = None;
         loop {
             // All are cancel-safe; a signal that comes meanwhile is kept.
             tokio::select! {
@@ -176,8 +180,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
                 // A closed terminal: nothing may be left behind then, either.
                 _ = hangup.recv() => {}
             }
-            if orders.drain.is_cancelled() {
-                orders.hurry.cancel();
+            match told_at {
+                // The terminal tells the whole foreground group, and who started us may pass it on: one order.
+                Some(at) if at.elapsed() < ONE_ORDER => {}
+                Some(_) => orders.hurry.cancel(),
+                None => told_at = Some(Instant::now()),
             }
             orders.drain.cancel();
         }

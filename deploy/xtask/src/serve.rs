@@ -103,14 +103,16 @@ pub(crate) fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     .write()?;
 
-    // Ctrl-C reaches the gateway by itself, as it shares the terminal's foreground group; a SIGTERM sent to
-    // this process alone is passed on. Both leave the waiting to `wait`.
-    let terminated = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&terminated))?;
-    signal_hook::flag::register(
+    // A signal sent to this process alone has to reach the gateway; one of the terminal reaches it twice, which the
+    // gateway takes as one order.
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [
         signal_hook::consts::SIGINT,
-        Arc::new(AtomicBool::new(false)),
-    )?;
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, Arc::clone(&told))?;
+    }
 
     let gateway_binary = binary(profile, "maka-gateway");
     let mut gateway = Command::new(&gateway_binary)
@@ -133,17 +135,17 @@ pub(crate) fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
     }
 
-    let status = wait(&mut gateway, &terminated)?;
+    let status = wait(&mut gateway, &told)?;
     Ok(exit_code(status))
 }
 
-/// Waits for the gateway; a SIGTERM that came meanwhile is passed on once.
-fn wait(gateway: &mut Child, terminated: &AtomicBool) -> anyhow::Result<ExitStatus> {
+/// Waits for the gateway; an order to end that came meanwhile is passed on.
+fn wait(gateway: &mut Child, told: &AtomicBool) -> anyhow::Result<ExitStatus> {
     loop {
         if let Some(status) = gateway.try_wait()? {
             return Ok(status);
         }
-        if terminated.swap(false, Ordering::Relaxed) {
+        if told.swap(false, Ordering::Relaxed) {
             let pid = Pid::from_raw(i32::try_from(gateway.id()).context("pid out of range")?);
             kill(pid, Signal::SIGTERM).context("cannot pass the signal on")?;
         }
