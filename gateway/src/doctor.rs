@@ -174,7 +174,7 @@ fn state_dir(config: &Config, report: &mut Report) {
                 Some(&error.to_string()),
             );
         }
-        Err(error @ StateDirError::Unusable { .. }) => {
+        Err(error @ (StateDirError::Unusable { .. } | StateDirError::NotPrivate { .. })) => {
             report.add(subject, Verdict::Bad, Chain(&error).to_string(), None);
         }
     }

@@ -3,7 +3,7 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -24,6 +24,12 @@ pub enum StateDirError {
         #[source]
         source: io::Error,
     },
+    /// Somebody else could change what is in it: policies, tokens, the pinned executor.
+    #[error("the state folder `{}` is open to other users; make it this user's own (chown) and private (chmod 700)", path.display())]
+    NotPrivate {
+        /// The configured path.
+        path: PathBuf,
+    },
     /// Another gateway holds it.
     #[error("another gateway runs with the state folder `{}`; stop it or name another one in `state_dir`", path.display())]
     InUse {
@@ -40,7 +46,8 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Creates the folder if need be, with mode 0700, and takes hold of it.
+    /// Creates the folder if need be, with mode 0700, and takes hold of it. One that is there has to be this user's own and
+    /// writable for nobody else.
     ///
     /// # Errors
     /// [`StateDirError`].
@@ -54,6 +61,13 @@ impl StateDir {
             .mode(0o700)
             .create(path)
             .map_err(unusable)?;
+        let metadata = path.metadata().map_err(unusable)?;
+        let is_own = metadata.uid() == nix::unistd::geteuid().as_raw();
+        if !is_own || metadata.mode() & 0o022 != 0 {
+            return Err(StateDirError::NotPrivate {
+                path: path.to_owned(),
+            });
+        }
         // The lock file stays: removing it would let a third gateway lock a new file while the second holds the old one.
         let lock = OpenOptions::new()
             .create(true)
@@ -102,6 +116,14 @@ mod tests {
         ));
         drop(held);
         StateDir::hold(&path).unwrap();
+        for mode in [0o777, 0o770, 0o702] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let refused = StateDir::hold(&path);
+            assert!(
+                matches!(refused, Err(StateDirError::NotPrivate { .. })),
+                "{mode:o}"
+            );
+        }
         let file = parent.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert!(matches!(
