@@ -1,22 +1,33 @@
-//! `grpc.health.v1`: SERVING exactly while the executor is ready and a policy is active.
+//! `grpc.health.v1`: SERVING exactly while the executor is ready, a policy is active and the decision log takes records.
 //!
 //! The overall service `""` and every service of the product say the same; a name that is not served is
 //! NOT_FOUND. One task follows the supervisor's and the policy's own watches, so a change shows within one
-//! turn of the runtime and not at the next poll.
+//! turn of the runtime and not at the next poll. Whether a full disk has room again has to be tried, once a
+//! second; see [`LOG_CHECK`].
+
+use std::time::Duration;
 
 use maka_cu_host::Status;
 use maka_cu_protocol::sets::ServiceState;
+use maka_policy_host::judge::Judge;
 use maka_proto::v1::{computer_use_server::ComputerUseServer, policies_server::PoliciesServer};
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::policy::standing::StandingWatch;
 
 /// The names that are answered, beside `""`.
 const SERVICES: [&str; 2] = [
     <ComputerUseServer<()> as NamedService>::NAME,
     <PoliciesServer<()> as NamedService>::NAME,
 ];
+
+/// How often the decision log is looked at. One that is well costs a look at two flags; one that refused a record is
+/// written to, so that SERVING comes back although nobody dares to call.
+const LOG_CHECK: Duration = Duration::from_secs(1);
 
 /// Sets every served name. Called before the first connection is accepted, since the reporter starts as SERVING.
 pub async fn report(reporter: &HealthReporter, serving: bool) {
@@ -36,7 +47,8 @@ pub async fn report(reporter: &HealthReporter, serving: bool) {
 pub async fn follow(
     reporter: HealthReporter,
     mut executor: Option<watch::Receiver<Status>>,
-    mut policy_active: watch::Receiver<bool>,
+    mut policy: StandingWatch,
+    judge: &Judge,
     stop: CancellationToken,
 ) {
     let mut reported = None;
@@ -44,7 +56,7 @@ pub async fn follow(
         let ready = executor
             .as_mut()
             .is_some_and(|status| status.borrow_and_update().state == ServiceState::Ready);
-        let serving = ready && *policy_active.borrow_and_update();
+        let serving = policy.is_active() && ready && judge.log().check().is_ok();
         if reported != Some(serving) {
             report(&reporter, serving).await;
             reported = Some(serving);
@@ -54,7 +66,8 @@ pub async fn follow(
         let source_gone = tokio::select! {
             () = stop.cancelled() => true,
             changed = changed(&mut executor) => changed.is_err(),
-            changed = policy_active.changed() => changed.is_err(),
+            changed = policy.changed() => changed.is_err(),
+            () = sleep(LOG_CHECK) => false,
         };
         if source_gone {
             break;

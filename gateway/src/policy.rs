@@ -5,6 +5,7 @@
 //! request, and no value crosses from one to the other.
 
 pub(crate) mod actions;
+pub(crate) mod standing;
 pub(crate) mod words;
 
 use maka_cu_protocol::element::Element;

@@ -14,7 +14,7 @@ use maka_policy_host::{
     engine::{Engine, EngineError},
     judge::{Judge, JudgeOptions},
     limits::Limits,
-    log::{DecisionLog, Fsync, LogError, LogOptions},
+    log::{DecisionLog, Fsync, LogError, LogOptions, VerifyError, verify},
 };
 use tokio::{
     sync::watch,
@@ -36,6 +36,7 @@ use crate::{
     forward::Forward,
     health,
     listen::{self, ListenError, OwnedFile, counted::Connections},
+    policy::standing::{Standing, StandingWatch},
     principal::Directory,
     session::{
         SessionSettings, Sessions,
@@ -75,6 +76,9 @@ pub enum ServeError {
     /// The decision log. Without it nothing may be permitted, so nothing is served.
     #[error("the decision log cannot be used")]
     Log(#[from] LogError),
+    /// The decision log is not whole. What it says about earlier calls is then not to be believed.
+    #[error(transparent)]
+    LogChanged(#[from] VerifyError),
     /// The request key.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -144,6 +148,7 @@ struct Gateway {
     forward: Forward,
     sessions: Sessions,
     directory: Arc<Directory>,
+    policy: (watch::Sender<Standing>, StandingWatch),
 }
 
 impl Gateway {
@@ -151,6 +156,7 @@ impl Gateway {
     fn prepare(config: &Config) -> Result<Self, ServeError> {
         let audit_path = config.audit_path();
         // Read before it is opened for writing: the log's owner holds a lock on it.
+        verify(&audit_path)?;
         let history = History::load(&audit_path)?;
         let fsync = match config.audit.fsync {
             config::Fsync::Batch => Fsync::Batch,
@@ -178,9 +184,14 @@ impl Gateway {
             total: config.session.max_total.as_usize(),
             synthetic_input: config.input.synthetic,
         };
+        let policy = StandingWatch::new(match config.policy {
+            Some(_) => Standing::Loading,
+            None => Standing::Absent,
+        });
         let sessions = Sessions::new(
             forward.clone(),
             Arc::clone(&judge),
+            policy.1.clone(),
             secret,
             history,
             settings,
@@ -192,6 +203,7 @@ impl Gateway {
             forward,
             sessions,
             directory,
+            policy,
         })
     }
 
@@ -207,8 +219,8 @@ impl Gateway {
             forward,
             sessions,
             directory,
+            policy: (policy_sender, policy_standing),
         } = self;
-        let (policy_sender, policy_active) = watch::channel(false);
         let mut tasks: JoinSet<Result<(), ServeError>> = JoinSet::new();
 
         let (reporter, health_service) = tonic_health::server::health_reporter();
@@ -216,7 +228,8 @@ impl Gateway {
         tasks.spawn(follow_health(
             reporter,
             forward.clone(),
-            policy_active,
+            Arc::clone(&judge),
+            policy_standing,
             stop.drain.clone(),
         ));
 
@@ -265,7 +278,7 @@ impl Gateway {
                 let (judge, policy_sender) = (Arc::clone(&judge), policy_sender.clone());
                 tasks.spawn_blocking(move || {
                     let generation = policy::activate(&judge, policy::load(&engine, &policy)?)?;
-                    policy_sender.send_replace(true);
+                    policy_sender.send_replace(Standing::Active);
                     tracing::info!(generation, "policy set active");
                     Ok(())
                 });
@@ -326,10 +339,11 @@ async fn end(sessions: &Sessions, forward: &Forward, tasks: &mut JoinSet<Result<
 async fn follow_health(
     reporter: HealthReporter,
     forward: Forward,
-    policy_active: watch::Receiver<bool>,
+    judge: Arc<Judge>,
+    policy: StandingWatch,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    health::follow(reporter, forward.watch_status(), policy_active, stop).await;
+    health::follow(reporter, forward.watch_status(), policy, &judge, stop).await;
     Ok(())
 }
 

@@ -54,7 +54,7 @@ use task::{Inbox, Task};
 
 use crate::error::{CallError, Limit};
 use crate::forward::{Forward, Sending};
-use crate::policy::actions::TextKey;
+use crate::policy::{actions::TextKey, standing::StandingWatch};
 
 /// Images whose bytes are in memory at a time, each of at most [`image::IMAGE_MAX_BYTES`]: until a caller has taken them.
 const IMAGES_AT_ONCE: usize = 8;
@@ -124,6 +124,7 @@ impl Sessions {
     pub fn new(
         forward: Forward,
         judge: Arc<Judge>,
+        policy: StandingWatch,
         secret: RequestSecret,
         history: History,
         settings: SessionSettings,
@@ -133,6 +134,7 @@ impl Sessions {
             judge,
             owners: Arc::new(Owners::default()),
             budget: mirror::Budget::default(),
+            policy,
             secret,
             synthetic_input: settings.synthetic_input,
         };
@@ -150,11 +152,16 @@ impl Sessions {
     /// Begins a session for this principal. Nothing is sent to the executor until the session's first call.
     ///
     /// # Errors
-    /// A bound on sessions, or the gateway is shutting down.
+    /// A bound on sessions, the decision log takes no records, or the gateway is shutting down.
     ///
     /// # Panics
     /// Outside a tokio runtime, and when the system gives no random numbers: a guessable session id is worse than none.
     pub fn begin(&self, caller: &Caller) -> Result<SessionSummary, CallError> {
+        if self.0.parts.judge.log().check().is_err() {
+            return Err(CallError::Policy(Box::new(
+                self.0.parts.judge.audit_unavailable(),
+            )));
+        }
         let id = SessionId::try_new(format!("s_{}", random_hex())).expect("the id has a prefix");
         let shared = Arc::new(Shared::new());
         let (mailbox, inbox) = mpsc::channel(task::MAILBOX);

@@ -200,6 +200,8 @@ pub struct LaunchOutcome {
     pub withheld: bool,
     /// Why the generation ended, when the outcome is unknown for that reason.
     pub release_reason: Option<ReleaseReason>,
+    /// The answer to an earlier call with this key. Nothing was launched now.
+    pub replayed: bool,
 }
 
 /// What happened to a dispatch.

@@ -35,13 +35,13 @@ use super::image::{self, INLINE_MAX_BYTES, ReadError, Source, Stored};
 use super::index::Owners;
 use super::keys::Keys;
 use super::meter::Meter;
-use super::mirror::{Budget, Mirror, NewRow};
+use super::mirror::{Budget, Mirror, NewRow, PictureSize};
 use super::outcome;
 use super::secret::RequestSecret;
 use super::shared::Shared;
 use crate::error::CallError;
 use crate::forward::{Forward, Sending};
-use crate::policy::{self, actions::TextKey};
+use crate::policy::{self, actions::TextKey, standing::StandingWatch};
 
 /// How long the executor may take to begin a session.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(3);
@@ -56,6 +56,7 @@ pub(crate) struct Parts {
     pub(crate) judge: Arc<Judge>,
     pub(crate) owners: Arc<Owners>,
     pub(crate) budget: Budget,
+    pub(crate) policy: StandingWatch,
     pub(crate) secret: RequestSecret,
     pub(crate) synthetic_input: bool,
 }
@@ -111,6 +112,11 @@ impl Core {
             .ready(context.cancel)
             .await
             .map_err(outcome::not_ready)?;
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(CallError::Cancelled),
+            () = self.parts.policy.settled() => {}
+        }
         self.adopt(&negotiated);
         Ok(negotiated)
     }
@@ -215,7 +221,11 @@ impl Core {
                 window_digest: snapshot.window_digest,
                 truncated: snapshot.truncated.elements || snapshot.truncated.depth,
                 bounds: snapshot.target.bounds,
-                scale: snapshot.image.as_ref().map(|image| image.scale),
+                picture: snapshot.image.as_ref().map(|image| PictureSize {
+                    width_px: image.width_px,
+                    height_px: image.height_px,
+                    scale: image.scale,
+                }),
                 age,
                 elements: elements.collect(),
             },

@@ -88,7 +88,10 @@ impl Ended {
         request: Digest,
     ) -> Result<LaunchOutcome, CallError> {
         match self.find(caller, session, key, request)? {
-            Stored::Launch(outcome) => Ok(*outcome),
+            Stored::Launch(outcome) => Ok(LaunchOutcome {
+                replayed: true,
+                ..*outcome
+            }),
             Stored::Dispatch(_) => Err(CallError::KeyConflict),
         }
     }

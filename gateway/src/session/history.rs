@@ -10,7 +10,8 @@ use std::path::Path;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::{SessionId, ToolCallId};
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::sets::{Effect, Path as ActionPath};
+use maka_cu_protocol::results::dispatch::Verification;
+use maka_cu_protocol::sets::{Effect, Path as ActionPath, VerificationMethod};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::log::{self, LogError, LoggedCall, LoggedOutcome};
 
@@ -74,11 +75,19 @@ impl History {
                 .effect
                 .map_or(Effect::Unverifiable, words::logged_effect),
         );
+        let checked = result.verification.as_ref();
+        let verification = checked.and_then(|(method, observed_change)| {
+            Some(Verification {
+                method: VerificationMethod::parse(method)?,
+                observed_change: *observed_change,
+            })
+        });
         let code = result.code.as_deref().and_then(DomainCode::parse);
         Ok(outcome::dispatch_logged(
             call.tool_call_id.clone(),
             decision_id,
             known,
+            verification.unwrap_or(Verification::NONE),
             code,
             result.withheld,
         ))
@@ -96,7 +105,10 @@ impl History {
         let logged = self.find(caller, session, &call.tool_call_id, request, is_launch)?;
         let decision_id = logged.decision_id.clone();
         Ok(match &logged.result {
-            None => outcome::launch_lost(decision_id, None),
+            None => LaunchOutcome {
+                replayed: true,
+                ..outcome::launch_lost(decision_id, None)
+            },
             Some(result) => {
                 let code = result.code.as_deref().and_then(DomainCode::parse);
                 LaunchOutcome {
@@ -106,6 +118,7 @@ impl History {
                     decision_id,
                     withheld: result.withheld,
                     release_reason: None,
+                    replayed: true,
                 }
             }
         })
@@ -198,6 +211,7 @@ mod tests {
                 tier: None,
                 path: None,
                 effect: None,
+                verification: None,
                 code: None,
                 withheld: false,
             };

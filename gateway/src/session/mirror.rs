@@ -59,12 +59,23 @@ pub(crate) struct NewRow {
     pub(crate) truncated: bool,
     /// Where the window was, in screen points.
     pub(crate) bounds: ScreenRect,
-    /// Pixels of its picture per logical point, when there is a picture.
-    pub(crate) scale: Option<f64>,
+    /// Its picture, when there is one.
+    pub(crate) picture: Option<PictureSize>,
     /// How old it was when it arrived.
     pub(crate) age: Duration,
     /// By token; window and menu elements share one table.
     pub(crate) elements: HashMap<String, ElementRow>,
+}
+
+/// What a snapshot's picture says about points on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PictureSize {
+    /// Pixels.
+    pub(crate) width_px: u32,
+    /// Pixels.
+    pub(crate) height_px: u32,
+    /// Pixels per logical point.
+    pub(crate) scale: f64,
 }
 
 /// How the answer to an action leaves the row that it quoted.
@@ -376,7 +387,16 @@ impl Mirror {
     /// The screen position of a pixel of a snapshot's picture.
     pub(crate) fn screen_point(&self, id: &SnapshotId, point: ImagePoint) -> Option<ScreenPoint> {
         let row = self.find(id)?;
-        image_to_screen(point, row.new.bounds, row.new.scale?).ok()
+        image_to_screen(point, row.new.bounds, row.new.picture?.scale).ok()
+    }
+
+    /// Whether a point is a pixel of a snapshot's picture. Without a picture nobody can have chosen one.
+    pub(crate) fn has_pixel(&self, id: &SnapshotId, point: ImagePoint) -> bool {
+        let picture = self.find(id).and_then(|row| row.new.picture);
+        picture.is_some_and(|picture| {
+            let within = |at: f64, size: u32| at >= 0.0 && at < f64::from(size);
+            within(point.x(), picture.width_px) && within(point.y(), picture.height_px)
+        })
     }
 
     /// When each live row expires.

@@ -149,6 +149,16 @@ pub(crate) fn dispatch_cancelled(call: &DispatchCall, decision_id: String) -> Di
     dispatch(call, decision_id, Outcome::Refused, DomainCode::Aborted)
 }
 
+/// Allowed, and not sent because a point of it is no pixel of the quoted picture.
+pub(crate) fn dispatch_off_picture(call: &DispatchCall, decision_id: String) -> DispatchOutcome {
+    dispatch(
+        call,
+        decision_id,
+        Outcome::Refused,
+        DomainCode::InvalidPoint,
+    )
+}
+
 /// Allowed, and not sent because the caller wanted to know no more than that.
 pub(crate) fn dispatch_dry(call: &DispatchCall, decision_id: String) -> DispatchOutcome {
     let dry = dispatch(call, decision_id, Outcome::Refused, DomainCode::Aborted);
@@ -164,6 +174,7 @@ pub(crate) fn dispatch_logged(
     tool_call_id: ToolCallId,
     decision_id: String,
     known: (Outcome, Tier, Path, Effect),
+    verification: Verification,
     code: Option<DomainCode>,
     withheld: bool,
 ) -> DispatchOutcome {
@@ -174,7 +185,7 @@ pub(crate) fn dispatch_logged(
         tier,
         path,
         effect,
-        verification: Verification::NONE,
+        verification,
         settle: None,
         error: code.map(DomainFault::of),
         frame: None,
@@ -197,6 +208,7 @@ pub(crate) fn launch(decision_id: String, outcome: Outcome, error: DomainFault) 
         decision_id,
         withheld: false,
         release_reason: None,
+        replayed: false,
     }
 }
 

@@ -12,6 +12,7 @@ use maka_policy_host::log::{DecisionLog, LogOptions};
 
 use super::job::Running;
 use super::*;
+use crate::policy::standing::Standing;
 
 /// A gateway without an executor and without a policy, which is enough for everything up to judging.
 fn sessions(folder: &Path, settings: SessionSettings) -> Sessions {
@@ -23,6 +24,7 @@ fn sessions(folder: &Path, settings: SessionSettings) -> Sessions {
     Sessions::new(
         forward,
         judge,
+        StandingWatch::new(Standing::Absent).1,
         RequestSecret::random().unwrap(),
         History::default(),
         settings,

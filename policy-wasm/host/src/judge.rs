@@ -33,7 +33,7 @@ use crate::facts::{Dispatch, DispatchFacts};
 use crate::id::{IdSource, NoEntropy};
 use crate::log::{
     AuditUnavailable, ControlKind, Decision, DecisionLog, DecisionRecord, FactsRow, ModuleRow,
-    PolicyRow,
+    PolicyRow, now_unix_ms,
 };
 use crate::measure::NotFinite;
 use crate::module::{Mode, Module, Said};
@@ -287,6 +287,14 @@ impl Judge {
         }
     }
 
+    /// The refusal of what may not begin while the log takes no records. It has an id although no record holds it.
+    #[must_use]
+    pub fn audit_unavailable(&self) -> Refusal {
+        let id = self.ids.next(now_unix_ms());
+        tracing::error!(decision_id = %id, "refused: the decision log takes no records");
+        Reason::from(HostCode::AuditUnavailable).into_refusal(id, self.generation())
+    }
+
     fn budget(&self) -> Duration {
         self.engine.limits().total_budget()
     }
@@ -497,7 +505,10 @@ impl Judge {
         let outcome = match (outcome, recorded) {
             (outcome, Ok(())) => outcome,
             // There is no decision without a record, so there is not even another refusal.
-            (_, Err(AuditUnavailable)) => Err(HostCode::AuditUnavailable.into()),
+            (_, Err(AuditUnavailable)) => {
+                tracing::error!(decision_id = %case.id, "refused: the decision log takes no records");
+                Err(HostCode::AuditUnavailable.into())
+            }
         };
         match (outcome, case.set) {
             (Ok(obligations), Some(set)) => Ok(Receipt {

@@ -126,6 +126,8 @@ struct State {
     file: File,
     bytes: u64,
     position: LogPosition,
+    /// The last record was refused, for example by a full disk; the next may be taken.
+    refused: bool,
     broken: bool,
 }
 
@@ -170,7 +172,22 @@ impl DecisionLog {
     /// Whether the next decision can be recorded, as far as is known now.
     #[must_use]
     pub fn is_available(&self) -> bool {
-        !self.lock().broken && !self.syncer.failed()
+        let state = self.lock();
+        !state.broken && !state.refused && !self.syncer.failed()
+    }
+
+    /// Finds out whether a log that refused its last record takes records again. A log that is well is not written to.
+    ///
+    /// # Errors
+    ///
+    /// When it does not.
+    pub fn check(&self) -> Result<(), AuditUnavailable> {
+        if self.is_available() {
+            return Ok(());
+        }
+        self.append(|chain| record::control(chain, ControlKind::LogResumed, None))?;
+        tracing::info!("the decision log takes records again");
+        Ok(())
     }
 
     /// Records a message that the gateway sends without asking a policy. It is never a reason not to send it: a refusal
@@ -236,7 +253,9 @@ impl DecisionLog {
             return Err(AuditUnavailable);
         }
         let line = line(state.chain());
-        state.write(&line)?;
+        let written = state.write(&line);
+        state.refused = written.is_err();
+        written?;
         match self.fsync {
             Fsync::Batch => self.syncer.mark(),
             Fsync::Each => {
@@ -327,6 +346,7 @@ impl State {
                 file,
                 bytes,
                 position,
+                refused: false,
                 broken: false,
             },
             opened,

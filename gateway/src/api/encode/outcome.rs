@@ -44,6 +44,7 @@ pub(crate) fn launch(outcome: LaunchOutcome) -> v1::LaunchAppResponse {
         release_reason: outcome
             .release_reason
             .map(|reason| scalar::release_reason(reason).into()),
+        replayed: outcome.replayed,
     }
 }
 

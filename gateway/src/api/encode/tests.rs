@@ -95,7 +95,9 @@ fn an_unknown_launch_is_a_result() {
         decision_id: "d".into(),
         withheld: false,
         release_reason: Some(ReleaseReason::RequestTimeout),
+        replayed: true,
     });
+    assert!(response.replayed);
     assert_eq!(response.outcome(), v1::Outcome::Unknown);
     assert_eq!(response.release_reason(), v1::ReleaseReason::RequestTimeout);
     assert_eq!(response.error.unwrap().code, "outcome_unknown");

@@ -1,6 +1,7 @@
 //! What dispatch and launch share: the record of how an action ended, and what a review may do to its result.
 
 use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::results::dispatch::Verification;
 use maka_cu_protocol::sets::{Effect, Outcome, Path, Tier};
 use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::judge::Released;
@@ -48,6 +49,7 @@ impl Core {
         receipt: &Receipt,
         outcome: Outcome,
         (tier, path, effect): (Tier, Path, Effect),
+        verification: Option<Verification>,
         code: Option<DomainCode>,
         withheld: bool,
     ) {
@@ -57,6 +59,8 @@ impl Core {
             tier: Some(words::tier(tier)),
             path: Some(words::path(path)),
             effect: Some(words::effect(effect)),
+            verification: verification
+                .map(|checked| (checked.method.as_str(), checked.observed_change)),
             code: code.map(DomainCode::as_str),
             withheld,
         };
@@ -71,6 +75,7 @@ impl Core {
             tier: None,
             path: None,
             effect: None,
+            verification: None,
             code: None,
             withheld: false,
         });

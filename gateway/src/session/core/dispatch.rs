@@ -118,6 +118,9 @@ impl Core {
             Verdict::Sendable if context.cancel.is_cancelled() => {
                 Some(Ok(outcome::dispatch_cancelled(call, decision_id.clone())))
             }
+            Verdict::Sendable if self.is_off_picture(call) => {
+                Some(Ok(outcome::dispatch_off_picture(call, decision_id.clone())))
+            }
             Verdict::Sendable => None,
             Verdict::Unsupported => Some(Err(CallError::Unsupported {
                 decision_id: decision_id.clone(),
@@ -372,6 +375,18 @@ impl Core {
     }
 
     /// Where on the screen the action goes, as far as the quoted snapshot tells.
+    /// Whether a point of the action is no pixel of the quoted picture. An executor would refuse it, or worse, would not.
+    fn is_off_picture(&self, call: &DispatchCall) -> bool {
+        let DispatchAction::Point { anchor, .. } = &call.action else {
+            return false;
+        };
+        let Some(id) = &call.snapshot_id else {
+            return false;
+        };
+        let mut points = anchor.point.iter().chain(&anchor.start);
+        points.any(|point| !self.mirror.has_pixel(id, *point))
+    }
+
     fn screen_point(&self, call: &DispatchCall) -> Option<ScreenPoint> {
         let id = call.snapshot_id.as_ref()?;
         match &call.action {
@@ -388,6 +403,7 @@ impl Core {
             receipt,
             outcome.outcome,
             (outcome.tier, outcome.path, outcome.effect),
+            Some(outcome.verification),
             outcome.error.as_ref().map(|fault| fault.code),
             outcome.withheld,
         );

@@ -51,7 +51,12 @@ impl Core {
     ) -> Result<LaunchOutcome, CallError> {
         let request = request_of_launch(&self.parts.secret, &self.id, call);
         match self.keys.look(&call.tool_call_id, request) {
-            Known::Ended(Stored::Launch(outcome)) => return Ok(LaunchOutcome::clone(outcome)),
+            Known::Ended(Stored::Launch(outcome)) => {
+                return Ok(LaunchOutcome {
+                    replayed: true,
+                    ..LaunchOutcome::clone(outcome)
+                });
+            }
             Known::Ended(Stored::Dispatch(_)) | Known::Taken => return Err(CallError::KeyConflict),
             Known::Full => return Err(CallError::Limit(Limit::KeysInSession)),
             Known::Free => {}
@@ -132,6 +137,7 @@ impl Core {
                 &receipt,
                 outcome.outcome,
                 (Tier::Ax, Path::None, Effect::Unverifiable),
+                None,
                 outcome.error.as_ref().map(|fault| fault.code),
                 outcome.withheld,
             ),
@@ -150,6 +156,7 @@ impl Core {
                 decision_id,
                 withheld: false,
                 release_reason: None,
+                replayed: false,
             },
             Answer::Refused(refusal) => {
                 let fault = DomainFault::from(&refusal);

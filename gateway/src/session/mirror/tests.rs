@@ -44,7 +44,11 @@ fn row(name: &str, window: u32) -> NewRow {
         window_digest: Digest::of(b"window"),
         truncated: false,
         bounds: ScreenRect::try_new(100.0, 200.0, 400.0, 300.0).unwrap(),
-        scale: Some(2.0),
+        picture: Some(PictureSize {
+            width_px: 400,
+            height_px: 200,
+            scale: 2.0,
+        }),
         age: Duration::ZERO,
         elements: HashMap::from([(element.token.clone(), element)]),
     }
@@ -308,6 +312,20 @@ fn points_convert_with_the_quoted_frame() {
     let point = ImagePoint::try_new(20.0, 40.0).unwrap();
     let screen = bench.mirror.screen_point(&id("one"), point).unwrap();
     assert_eq!((screen.x(), screen.y()), (110.0, 220.0));
+    // The picture is 400 by 200 pixels.
+    for (x, y, is_pixel) in [
+        (0.0, 0.0, true),
+        (399.5, 199.5, true),
+        (400.0, 0.0, false),
+        (0.0, 200.0, false),
+        (-0.5, 0.0, false),
+        (0.0, -1.0, false),
+    ] {
+        let on_picture =
+            ImagePoint::try_new(x, y).is_ok_and(|point| bench.mirror.has_pixel(&id("one"), point));
+        assert_eq!(on_picture, is_pixel, "{x} {y}");
+    }
+    assert!(!bench.mirror.has_pixel(&id("never"), point));
     assert_eq!(bench.mirror.center_of(&id("one"), "el_none"), None);
 }
 

@@ -65,6 +65,8 @@ words! {
         PolicyActivated = "policy_activated",
         /// An unfinished record at the end of the log was cut off.
         TailCut = "tail_cut",
+        /// The log takes records again after it had refused some.
+        LogResumed = "log_resumed",
         /// The log was replaced by this file.
         LogReplaced = "log_replaced",
         /// The browser is asked for its version.
@@ -128,6 +130,8 @@ pub struct OutcomeRecord<'a> {
     pub path: Option<Path>,
     /// The effect the executor reported.
     pub effect: Option<Effect>,
+    /// How the effect was checked: the method's word, a member of a closed set, and whether a change was seen.
+    pub verification: Option<(&'a str, bool)>,
     /// The executor's domain code; a member of a closed set, never free text.
     pub code: Option<&'a str>,
     /// The answer was kept from the caller.
@@ -284,6 +288,10 @@ struct OutcomeLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    verification: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed_change: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'a str>,
     withheld: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -347,6 +355,8 @@ pub(super) fn outcome(chain: Chain, record: &OutcomeRecord<'_>) -> Vec<u8> {
         tier: record.tier.map(Tier::as_str),
         path: record.path.map(Path::as_str),
         effect: record.effect.map(Effect::as_str),
+        verification: record.verification.map(|(method, _)| method),
+        observed_change: record.verification.map(|(_, changed)| changed),
         code: record.code,
         withheld: record.withheld,
         prev: chain.prev.map(|digest| digest.to_string()),

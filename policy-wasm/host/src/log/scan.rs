@@ -42,6 +42,8 @@ pub struct LoggedResult {
     pub path: Option<Route>,
     /// The effect the executor reported.
     pub effect: Option<Effect>,
+    /// How the effect was checked, and whether a change was seen.
+    pub verification: Option<(String, bool)>,
     /// The executor's domain code.
     pub code: Option<String>,
     /// The answer was kept from the caller.
@@ -86,6 +88,10 @@ struct Line {
     path: Option<String>,
     #[serde(default)]
     effect: Option<String>,
+    #[serde(default)]
+    verification: Option<String>,
+    #[serde(default)]
+    observed_change: bool,
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
@@ -153,6 +159,9 @@ fn result(line: Line) -> Result<LoggedResult, LogError> {
         tier: line.tier.as_deref().and_then(Tier::parse),
         path: line.path.as_deref().and_then(Route::parse),
         effect: line.effect.as_deref().and_then(Effect::parse),
+        verification: line
+            .verification
+            .map(|method| (method, line.observed_change)),
         code: line.code,
         withheld: line.withheld,
     })

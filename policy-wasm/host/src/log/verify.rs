@@ -15,7 +15,10 @@ pub enum VerifyError {
     #[error("the decision log cannot be verified")]
     Read(#[from] LogError),
     /// A line does not follow the one before it.
-    #[error("the chain of the decision log breaks at record {0}")]
+    #[error(
+        "the decision log was changed: record {0} does not follow the one before it; keep the file as evidence, and move it \
+         away to begin a new one"
+    )]
     Broken(u64),
 }
 
@@ -27,16 +30,23 @@ struct Link {
 }
 
 /// Checks that every record follows the one before it, and returns where the log ends. Without a position that was kept
-/// elsewhere this cannot tell that the end was cut off, or that the whole file was rewritten.
+/// elsewhere this cannot tell that the end was cut off, or that the whole file was rewritten. A torn last line is left to
+/// [`DecisionLog::open`](super::DecisionLog::open); a log that does not exist is whole.
 ///
 /// # Errors
 ///
 /// When the file cannot be read, and at the first record that does not follow.
 pub fn verify(path: &Path) -> Result<LogPosition, VerifyError> {
-    let mut lines = Lines::open(path)?;
     let mut position = LogPosition {
         count: 0,
         head: None,
+    };
+    let mut lines = match Lines::open(path) {
+        Ok(lines) => lines,
+        Err(LogError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(position);
+        }
+        Err(error) => return Err(error.into()),
     };
     while let Some(line) = lines.next()? {
         let expected = position.count + 1;

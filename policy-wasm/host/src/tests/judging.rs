@@ -494,6 +494,7 @@ fn admitted_calls_can_be_read_back() {
         tier: Some(Tier::Ax),
         path: Some(Path::AxAction),
         effect: Some(Effect::Confirmed),
+        verification: Some(("value_reread", true)),
         code: None,
         withheld: false,
     };
