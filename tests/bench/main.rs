@@ -3,6 +3,10 @@
 //!
 //! The decision of the floor policy alone is measured by the bench `decision` of `maka-policy-host`, which the
 //! same command runs before this program.
+//!
+//! ```text
+//! maka-bench [--json] [footprint] [dispatch] [snapshot]
+//! ```
 
 #![expect(clippy::print_stdout, reason = "the numbers are the output")]
 
@@ -15,12 +19,29 @@ use std::process::ExitCode;
 
 use distribution::Report;
 
+/// Wrong arguments (sysexits).
+const EX_USAGE: u8 = 64;
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    let mut report = Report::new(std::env::args().any(|argument| argument == "--json"));
-    footprint::cold_start_and_memory(&mut report).await;
-    dispatch::against_its_parts(&mut report).await;
-    snapshot::embedded(&mut report).await;
-    snapshot::real_programs(&mut report).await;
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let (flags, parts): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.starts_with('-'));
+    let mut report = Report::new(flags.iter().any(|flag| *flag == "--json"));
+    let known = ["footprint", "dispatch", "snapshot"];
+    if let Some(unknown) = parts.iter().find(|part| !known.contains(&part.as_str())) {
+        println!("no part of the bench is called {unknown}; there are {known:?}");
+        return ExitCode::from(EX_USAGE);
+    }
+    let is_wanted = |part: &str| parts.is_empty() || parts.iter().any(|word| *word == part);
+    if is_wanted("footprint") {
+        footprint::cold_start_and_memory(&mut report).await;
+    }
+    if is_wanted("dispatch") {
+        dispatch::against_its_parts(&mut report).await;
+    }
+    if is_wanted("snapshot") {
+        snapshot::embedded(&mut report).await;
+        snapshot::real_programs(&mut report).await;
+    }
     ExitCode::SUCCESS
 }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use clap::ValueEnum;
+
 use crate::workspace::{Profile, binary, build, cargo, root, run};
 
 /// Flags of `cargo xtask bench`.
@@ -10,6 +12,34 @@ pub(crate) struct Arguments {
     /// Machine-readable lines.
     #[arg(long)]
     json: bool,
+    /// Only these parts; without any, all of them.
+    #[arg(value_enum)]
+    parts: Vec<Part>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The floor policy's decision alone.
+    Decision,
+    /// Cold start and memory.
+    Footprint,
+    /// Dispatch against the sum of its parts.
+    Dispatch,
+    /// Snapshots of the embedded desktop and of real programs.
+    Snapshot,
+}
+
+impl Part {
+    /// Its name in `maka-bench`; the decision is a bench of its own.
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Decision => None,
+            Self::Footprint => Some("footprint"),
+            Self::Dispatch => Some("dispatch"),
+            Self::Snapshot => Some("snapshot"),
+        }
+    }
 }
 
 /// # Errors
@@ -25,6 +55,21 @@ pub(crate) fn bench(arguments: &Arguments) -> anyhow::Result<()> {
         ],
     )?;
     let format: &[&str] = if arguments.json { &["--json"] } else { &[] };
+    let parts = &arguments.parts;
+    let words: Vec<_> = parts.iter().filter_map(|part| part.word()).collect();
+    if parts.is_empty() || parts.contains(&Part::Decision) {
+        decision(format)?;
+    }
+    if !parts.is_empty() && words.is_empty() {
+        return Ok(());
+    }
+    run(Command::new(binary(Profile::Release, "maka-bench"))
+        .args(format)
+        .args(words)
+        .current_dir(root()))
+}
+
+fn decision(format: &[&str]) -> anyhow::Result<()> {
     cargo(
         [
             "bench",
@@ -37,8 +82,5 @@ pub(crate) fn bench(arguments: &Arguments) -> anyhow::Result<()> {
         ]
         .iter()
         .chain(format),
-    )?;
-    run(Command::new(binary(Profile::Release, "maka-bench"))
-        .args(format)
-        .current_dir(root()))
+    )
 }
