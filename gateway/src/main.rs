@@ -169,6 +169,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
         told(SignalKind::terminate())?,
         told(SignalKind::hangup())?,
     );
+    // A file that reaches its size limit is then an error of that write, which the decision log handles, and no death.
+    let _file_size = told(SignalKind::from_raw(nix::libc::SIGXFSZ))?;
     let orders = stop.clone();
     let listen = async move {
         let mut told_at: Option<Instant> = None;

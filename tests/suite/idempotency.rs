@@ -77,6 +77,11 @@ async fn a_restarted_gateway_answers_from_its_log() {
         (logged.outcome(), &logged.decision_id),
         (Outcome::Ok, &done.decision_id)
     );
+    // An effect is never confirmed by nothing.
+    assert_eq!(
+        (logged.effect(), logged.verification),
+        (done.effect(), done.verification)
+    );
     assert_eq!(dispatched(&gateway), 1, "over both lives of the gateway");
 
     let mut unknown = request;

@@ -56,6 +56,8 @@ impl StandingWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
 
     #[tokio::test]
@@ -66,14 +68,12 @@ mod tests {
             assert_eq!(watch.is_active(), standing == Standing::Active);
         }
         let (sender, mut watch) = StandingWatch::new(Standing::Loading);
-        let waits = tokio::spawn({
-            let watch = watch.clone();
-            async move { watch.settled().await }
-        });
-        tokio::task::yield_now().await;
-        assert!(!waits.is_finished() && !watch.is_active());
+        let waiting = watch.clone();
+        let mut waits = std::pin::pin!(waiting.settled());
+        let now = std::future::poll_fn(|context| Poll::Ready(waits.as_mut().poll(context)));
+        assert!(now.await.is_pending() && !watch.is_active());
         sender.send_replace(Standing::Active);
-        waits.await.unwrap();
+        waits.await;
         assert!(watch.is_active());
     }
 }
