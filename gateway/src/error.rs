@@ -7,6 +7,8 @@
 //!
 //! No text of an executor, of an application or of a request is ever part of an error.
 
+use std::time::Duration;
+
 use maka_cu_host::error::LifecycleCause;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
@@ -14,6 +16,7 @@ use maka_policy_host::codes::Refusal;
 use thiserror::Error;
 
 use crate::session::answer::DomainFault;
+use crate::session::state::SessionState;
 
 /// Why a call has no result.
 #[derive(Clone, Debug, Error)]
@@ -38,6 +41,14 @@ pub enum CallError {
     /// A policy closed the session for new actions; only an operator can open it again, or begin another.
     #[error("the session is quarantined; no action is accepted in it")]
     SessionQuarantined,
+    /// The session's status holds the call up; nothing was sent.
+    #[error("{}", held_sentence(*.state))]
+    Held {
+        /// The status.
+        state: SessionState,
+        /// How long it will hold, when that is known.
+        wait: Option<Duration>,
+    },
     /// A bound of the gateway is reached.
     #[error("{}", .0.sentence())]
     Limit(Limit),
@@ -203,6 +214,35 @@ impl Limit {
     }
 }
 
+const fn held_sentence(state: SessionState) -> &'static str {
+    match state {
+        SessionState::InterventionDebounce => {
+            "a person is using pointer or keyboard; wait, then observe again"
+        }
+        SessionState::ScreenLocked => "the screen is locked; wait for a person to unlock it",
+        SessionState::BlockedUrl => {
+            "a page is open in this session that must not be acted on; end the session"
+        }
+        SessionState::UserStopped => "a person stopped this session; end it",
+        // These hold nothing up.
+        SessionState::Unobserved | SessionState::Active | SessionState::ReobserveRequired => {
+            "something happened that no frame knows of; observe again"
+        }
+    }
+}
+
+const fn held_reason(state: SessionState) -> &'static str {
+    match state {
+        SessionState::InterventionDebounce => "user_intervened",
+        SessionState::ScreenLocked => "screen_locked",
+        SessionState::BlockedUrl => "blocked_url",
+        SessionState::UserStopped => "user_stopped",
+        SessionState::Unobserved | SessionState::Active | SessionState::ReobserveRequired => {
+            "reobserve_required"
+        }
+    }
+}
+
 const fn lifecycle_sentence(code: LifecycleCode) -> &'static str {
     match code {
         LifecycleCode::ServiceUnavailable => "the executor is not there; nothing was sent",
@@ -222,6 +262,7 @@ impl CallError {
             Self::SessionForeign => "session_foreign",
             Self::SessionEnded => "session_ended",
             Self::SessionQuarantined => "session_quarantined",
+            Self::Held { state, .. } => held_reason(*state),
             Self::Limit(limit) => limit.as_str(),
             Self::KeyConflict => "tool_call_id_reused",
             Self::ImageUnknown => "image_unknown",
@@ -248,6 +289,7 @@ impl CallError {
             | Self::SessionForeign
             | Self::SessionEnded
             | Self::SessionQuarantined
+            | Self::Held { .. }
             | Self::Limit(_)
             | Self::KeyConflict
             | Self::ImageUnknown
@@ -279,6 +321,7 @@ impl CallError {
             | Self::SessionForeign
             | Self::SessionEnded
             | Self::SessionQuarantined
+            | Self::Held { .. }
             | Self::Limit(_)
             | Self::KeyConflict
             | Self::ImageUnknown

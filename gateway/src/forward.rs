@@ -16,12 +16,21 @@ use maka_cu_host::error::LifecycleCause;
 use maka_cu_host::selection::{NoBackend, Selection};
 use maka_cu_host::status::{Negotiated, Status};
 use maka_cu_host::{CallError as ExecutorError, CallOptions, MakaCuLifecycleError, MakaCuService};
-use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::action::PointAction;
+use maka_cu_protocol::geometry::{ImagePoint, ScreenPoint, screen_to_image};
+use maka_cu_protocol::ids::{SessionId, ToolCallId, WindowKey};
 use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
-use maka_cu_protocol::params::{PermissionsCheckParams, SessionBeginParams, SessionEndParams};
-use maka_cu_protocol::results::{self, Answer, Done, Permissions, SessionEnded};
-use maka_cu_protocol::sets::CaptureScope;
+use maka_cu_protocol::params::{
+    DispatchPointParams, ObserveParams, ObserveTarget, PermissionsCheckParams, SessionBeginParams,
+    SessionEndParams,
+};
+use maka_cu_protocol::results::dispatch::{DispatchExpectation, Ending, read_dispatch};
+use maka_cu_protocol::results::{
+    self, Answer, Done, ObserveExpectation, Permissions, SessionEnded,
+};
+use maka_cu_protocol::sets::{CaptureScope, OcclusionPolicy, Space};
+use maka_cu_protocol::snapshot::Snapshot;
 use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::judge::Judge;
 use maka_policy_host::log::ControlKind;
@@ -53,6 +62,10 @@ enum HostMessage<'a> {
     SessionBegin(&'a SessionId),
     SessionEnd(&'a SessionId),
     PermissionsCheck,
+    /// Letting go of a button: the window is observed …
+    ReleaseObserve(&'a SessionId, WindowKey),
+    /// … and the button is let go of at a point of the picture.
+    ReleaseUp(&'a SessionId, &'a Snapshot, ImagePoint),
 }
 
 /// How a message is sent.
@@ -288,6 +301,52 @@ impl Forward {
         .await
     }
 
+    /// Observes the window in which a button may be down.
+    pub(crate) async fn release_observe(
+        &self,
+        session: &SessionId,
+        window: WindowKey,
+        negotiated: &Negotiated,
+        sending: Sending,
+    ) -> Result<Answer<Snapshot>, ExecutorError> {
+        let expected = ObserveExpectation {
+            image_dir: &negotiated.image_dir,
+            image: false,
+            window: Some(window),
+        };
+        let message = HostMessage::ReleaseObserve(session, window);
+        let answer = self
+            .control(message, sending, |result| {
+                results::read_observe(result, &expected)
+            })
+            .await?;
+        Ok(answer.value)
+    }
+
+    /// Lets go of the left button at this point of the screen, or at the nearest that the window's picture has.
+    pub(crate) async fn release_up(
+        &self,
+        session: &SessionId,
+        snapshot: &Snapshot,
+        point: ScreenPoint,
+        negotiated: &Negotiated,
+        sending: Sending,
+    ) -> Result<Ending, ExecutorError> {
+        let expected = DispatchExpectation {
+            tool_call_id: &release_id(),
+            allow_global_pointer: self.allows_global_pointer(),
+            pid: Some(snapshot.target.pid),
+            image_dir: &negotiated.image_dir,
+            tier: None,
+            path: None,
+        };
+        let message = HostMessage::ReleaseUp(session, snapshot, pixel(snapshot, point));
+        let answer = self
+            .control(message, sending, |result| read_dispatch(result, &expected))
+            .await?;
+        Ok(answer.value.ending)
+    }
+
     /// Records that a caller gave up a request; the supervisor sends the cancel.
     pub(crate) fn note_cancel(&self, session: &SessionId) {
         self.0
@@ -343,6 +402,32 @@ impl Forward {
                     params.to_value(),
                 )
             }
+            HostMessage::ReleaseObserve(session, window) => {
+                let params = ObserveParams {
+                    include_image: true,
+                    ..ObserveParams::new(session.clone(), ObserveTarget::Window(window))
+                };
+                (ControlKind::ReleaseHeld, Method::Observe, params.to_value())
+            }
+            HostMessage::ReleaseUp(session, snapshot, point) => {
+                let params = DispatchPointParams {
+                    session: session.clone(),
+                    snapshot_id: snapshot.snapshot_id.clone(),
+                    tool_call_id: release_id(),
+                    expect_window_digest: snapshot.window_digest,
+                    point,
+                    start_point: None,
+                    space: Space::ImagePx,
+                    occlusion_policy: OcclusionPolicy::Any,
+                    action: PointAction::MouseUp,
+                    observe_after: None,
+                };
+                (
+                    ControlKind::ReleaseHeld,
+                    Method::DispatchPoint,
+                    params.to_value(),
+                )
+            }
             HostMessage::PermissionsCheck => {
                 let params = PermissionsCheckParams { prompt: false };
                 (
@@ -366,6 +451,31 @@ impl Forward {
             Executor::None(reason) => Err(*reason),
         }
     }
+}
+
+/// What a release is called on the wire. No caller's key: those stay inside the gateway's own table.
+fn release_id() -> ToolCallId {
+    ToolCallId::try_new("release").expect("it is neither empty nor too long")
+}
+
+/// The pixel of a picture at a point of the screen, or the nearest there is: letting go counts more than where.
+fn pixel(snapshot: &Snapshot, point: ScreenPoint) -> ImagePoint {
+    let bounds = snapshot.target.bounds;
+    let (scale, width, height) =
+        snapshot
+            .image
+            .as_ref()
+            .map_or((1.0, bounds.width(), bounds.height()), |image| {
+                (
+                    image.scale,
+                    f64::from(image.width_px),
+                    f64::from(image.height_px),
+                )
+            });
+    let within = |at: f64, size: f64| at.clamp(0.0, (size - 1.0).max(0.0));
+    let point = screen_to_image(point, bounds, scale)
+        .and_then(|at| ImagePoint::try_new(within(at.x(), width), within(at.y(), height)));
+    point.unwrap_or_else(|_| ImagePoint::try_new(0.0, 0.0).expect("the origin is a point"))
 }
 
 /// The earlier of the caller's deadline and the executor's own ceilings.

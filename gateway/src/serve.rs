@@ -4,7 +4,7 @@
 //! The port is open before anything is ready; until then health says NOT_SERVING and calls are refused with a
 //! reason. Every task is in one set that is awaited at the end.
 
-mod connection;
+pub(crate) mod connection;
 pub mod executor;
 pub mod policy;
 
@@ -183,6 +183,7 @@ impl Gateway {
             per_principal: config.session.max_per_principal.as_usize(),
             total: config.session.max_total.as_usize(),
             synthetic_input: config.input.synthetic,
+            intervention_debounce: config.session.intervention_debounce_ms.as_millis(),
         };
         let policy = StandingWatch::new(match config.policy {
             Some(_) => Standing::Loading,

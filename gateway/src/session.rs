@@ -12,7 +12,9 @@ pub mod call;
 pub mod caller;
 mod core;
 mod ended;
+mod held;
 pub mod history;
+pub mod host_event;
 pub mod image;
 mod index;
 mod job;
@@ -23,6 +25,7 @@ mod outcome;
 mod route;
 pub mod secret;
 mod shared;
+pub mod state;
 mod task;
 
 use std::collections::{HashMap, VecDeque};
@@ -45,7 +48,9 @@ use answer::{
 use call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use caller::{Caller, PrincipalName, Reach};
 use ended::Ended;
+use held::HeldButtons;
 use history::History;
+use host_event::{Desktop, HostEvent, Scope};
 use index::Owners;
 use job::{Job, Work};
 use secret::RequestSecret;
@@ -73,6 +78,8 @@ pub struct SessionSettings {
     pub total: usize,
     /// The operator key `input.synthetic`: keys and points may be synthesised.
     pub synthetic_input: bool,
+    /// How long a session rests after a person let go of pointer and keyboard.
+    pub intervention_debounce: Duration,
 }
 
 impl Default for SessionSettings {
@@ -82,6 +89,7 @@ impl Default for SessionSettings {
             per_principal: 16,
             total: 256,
             synthetic_input: false,
+            intervention_debounce: Duration::from_secs(3),
         }
     }
 }
@@ -99,6 +107,7 @@ struct Registry {
     images: Arc<Semaphore>,
     settings: SessionSettings,
     entries: Mutex<Entries>,
+    desktop: Mutex<Desktop>,
     tasks: TaskTracker,
 }
 
@@ -134,6 +143,7 @@ impl Sessions {
             judge,
             owners: Arc::new(Owners::default()),
             budget: mirror::Budget::default(),
+            held: HeldButtons::default(),
             policy,
             secret,
             synthetic_input: settings.synthetic_input,
@@ -145,6 +155,7 @@ impl Sessions {
             images: Arc::new(Semaphore::new(IMAGES_AT_ONCE)),
             settings,
             entries: Mutex::default(),
+            desktop: Mutex::default(),
             tasks: TaskTracker::new(),
         }))
     }
@@ -163,7 +174,10 @@ impl Sessions {
             )));
         }
         let id = SessionId::try_new(format!("s_{}", random_hex())).expect("the id has a prefix");
-        let shared = Arc::new(Shared::new());
+        // Held until the session is in the registry: an event is either in its beginning or reported to it.
+        let desktop = self.desktop();
+        let debounce = self.0.settings.intervention_debounce;
+        let shared = Arc::new(Shared::new(desktop.machine(debounce, Instant::now())));
         let (mailbox, inbox) = mpsc::channel(task::MAILBOX);
         let (ended_sender, ended) = watch::channel(None);
         let entry = Entry {
@@ -221,6 +235,7 @@ impl Sessions {
                 .remove(id);
         }));
         drop(entries);
+        drop(desktop);
         tracing::info!(session_id = %id, principal = %caller.principal, "session began");
         Ok(summary)
     }
@@ -261,6 +276,55 @@ impl Sessions {
             .ok()
             .and_then(|ended| *ended);
         Ok(ended.unwrap_or_default())
+    }
+
+    /// Takes note of what happened on the desktop beside the agents. Says how many sessions it concerned.
+    ///
+    /// # Errors
+    /// When an event of one session names none or one that is not there, and when one of the whole desktop names any.
+    pub fn report(
+        &self,
+        event: HostEvent,
+        session: Option<&SessionId>,
+    ) -> Result<usize, CallError> {
+        let malformed = |rule| CallError::Malformed {
+            field: "session_id",
+            rule,
+        };
+        match (event.scope(), session) {
+            (Scope::Desktop, Some(_)) => {
+                return Err(malformed("not allowed: the event is about the desktop"));
+            }
+            (Scope::Session, None) => return Err(malformed("required by this event")),
+            (Scope::Desktop | Scope::SessionOrAll, None)
+            | (Scope::Session | Scope::SessionOrAll, Some(_)) => {}
+        }
+        let now = Instant::now();
+        let mut desktop = self.desktop();
+        desktop.saw(event, now);
+        let concerned: Vec<_> = {
+            let entries = self.entries();
+            match session {
+                Some(session) => {
+                    let entry = entries.by_id.get(session);
+                    vec![Arc::clone(&entry.ok_or(CallError::SessionUnknown)?.shared)]
+                }
+                None => entries
+                    .by_id
+                    .values()
+                    .map(|entry| Arc::clone(&entry.shared))
+                    .collect(),
+            }
+        };
+        for shared in &concerned {
+            shared.happened(event.happening(now));
+        }
+        tracing::info!(
+            event = event.as_str(),
+            sessions = concerned.len(),
+            "host event"
+        );
+        Ok(concerned.len())
     }
 
     /// The caller's sessions, or every session, as the caller's reach says. Oldest first.
@@ -544,8 +608,16 @@ impl Sessions {
                 .shared
                 .live(self.0.parts.forward.generation(), Instant::now()),
             calls_in_flight: entry.shared.calls_in_flight(),
+            state: entry.shared.machine().state(Instant::now()),
             idle_ttl_ms: u64::try_from(self.0.settings.idle_ttl.as_millis()).unwrap_or(u64::MAX),
         }
+    }
+
+    fn desktop(&self) -> MutexGuard<'_, Desktop> {
+        self.0
+            .desktop
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -567,6 +639,7 @@ async fn ask<T>(
     let job = Job {
         caller: caller.clone(),
         deadline: context.deadline,
+        connection: context.connection,
         work: work(reply),
         in_flight: entry.shared.enter(),
     };

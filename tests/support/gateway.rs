@@ -321,14 +321,19 @@ impl GatewayProcess {
 
     /// Waits until the fake executor has received `method`.
     pub async fn received(&self, method: &str) {
+        self.received_line(|line| line["method"] == method).await;
+    }
+
+    /// Waits until the fake executor has received a line like this.
+    pub async fn received_line(&self, is_it: impl Fn(&serde_json::Value) -> bool) {
         let seen = tokio::time::timeout(PATIENCE, async {
-            while self.received_count(method) == 0 {
+            while !self.wire().iter().any(&is_it) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
         assert!(
             seen.await.is_ok(),
-            "{method} never reached the executor: {:?}",
+            "it never reached the executor: {:?}",
             self.wire_methods()
         );
     }

@@ -9,13 +9,19 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::{decode::violations::Violations, status};
-use crate::session::call::CallContext;
+use crate::{serve::connection::Connection, session::call::CallContext};
 
 const HEADER: &str = "grpc-timeout";
 
 /// What belongs to a call and not to its message.
 pub(super) fn context(extensions: &Extensions) -> CallContext {
-    extensions.get().copied().unwrap_or_default()
+    let context: CallContext = extensions.get().cloned().unwrap_or_default();
+    CallContext {
+        connection: extensions
+            .get::<Connection>()
+            .map(|connection| connection.0.clone()),
+        ..context
+    }
 }
 
 /// Reads the header of a call that has just arrived.
@@ -33,6 +39,7 @@ pub(super) fn read(headers: &HeaderMap) -> Result<CallContext, Status> {
         // A time beyond what the clock can tell is no deadline.
         Some(timeout) => Ok(CallContext {
             deadline: Instant::now().checked_add(timeout),
+            connection: None,
         }),
         None => {
             let mut violations = Violations::default();

@@ -15,11 +15,14 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use super::decode::violations::Violations;
 use crate::{
     error::{CallError, ErrorDomain, Limit},
-    session::answer::DomainFault,
+    session::{answer::DomainFault, state::SessionState},
 };
 
 /// How long a caller should wait before it repeats a call that is refused for a bound.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
+
+/// The same while a session's status holds the call up and nobody knows for how long.
+const HELD_DELAY: Duration = Duration::from_secs(1);
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,6 +45,7 @@ pub fn row_of(error: &CallError) -> Row {
         CallError::SessionUnknown | CallError::SessionEnded => row(Code::NotFound, Retry::Never),
         CallError::SessionForeign => FORBIDDEN,
         CallError::SessionQuarantined => row(Code::PermissionDenied, Retry::Never),
+        CallError::Held { state, .. } => row_of_state(*state),
         CallError::Limit(limit) => row_of_limit(*limit),
         CallError::KeyConflict => row(Code::AlreadyExists, Retry::Never),
         CallError::ImageUnknown => row(Code::NotFound, Retry::AfterObserve),
@@ -63,6 +67,18 @@ pub fn row_of(error: &CallError) -> Row {
         CallError::Rpc { .. } => row(Code::Internal, Retry::Never),
         CallError::Protocol { .. } => row(Code::FailedPrecondition, Retry::Never),
     }
+}
+
+/// Where a session's status stands that holds a call up.
+const fn row_of_state(state: SessionState) -> Row {
+    let retry = match state {
+        SessionState::InterventionDebounce | SessionState::ScreenLocked => Retry::AfterDelay,
+        SessionState::BlockedUrl | SessionState::UserStopped => Retry::Never,
+        SessionState::Unobserved | SessionState::Active | SessionState::ReobserveRequired => {
+            Retry::AfterObserve
+        }
+    };
+    row(Code::FailedPrecondition, retry)
 }
 
 const MALFORMED: Row = row(Code::InvalidArgument, Retry::Never);
@@ -196,6 +212,7 @@ pub fn status_of(error: &CallError) -> Status {
         | CallError::SessionForeign
         | CallError::SessionEnded
         | CallError::SessionQuarantined
+        | CallError::Held { .. }
         | CallError::Limit(_)
         | CallError::KeyConflict
         | CallError::ImageUnknown
@@ -206,8 +223,13 @@ pub fn status_of(error: &CallError) -> Status {
         | CallError::Unsupported { .. }
         | CallError::NoBackend { .. } => {}
     }
+    let delay = if let CallError::Held { wait, .. } = error {
+        wait.unwrap_or(HELD_DELAY).max(RETRY_DELAY)
+    } else {
+        RETRY_DELAY
+    };
     build(
-        row,
+        (row, delay),
         error.domain(),
         error.reason(),
         error.to_string(),
@@ -235,7 +257,7 @@ fn fault_metadata(fault: &DomainFault) -> Vec<(&'static str, String)> {
 }
 
 fn build(
-    row: Row,
+    (row, delay): (Row, Duration),
     domain: ErrorDomain,
     reason: &str,
     sentence: String,
@@ -248,7 +270,7 @@ fn build(
         .collect();
     let mut details = ErrorDetails::with_error_info(reason, domain.as_str(), metadata);
     if row.retry == Retry::AfterDelay {
-        details.set_retry_info(Some(RETRY_DELAY));
+        details.set_retry_info(Some(delay));
     }
     if !violations.is_empty() {
         details.set_bad_request(violations);
@@ -260,7 +282,7 @@ fn build(
 fn edge(row: Row, reason: &str, sentence: &str, violations: Vec<FieldViolation>) -> Status {
     let metadata = vec![("retry", row.retry.as_str().to_owned())];
     build(
-        row,
+        (row, RETRY_DELAY),
         ErrorDomain::Gateway,
         reason,
         sentence.to_owned(),

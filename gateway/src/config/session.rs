@@ -14,6 +14,8 @@ pub struct SessionConfig {
     pub max_per_principal: Bounded<1, 4096>,
     /// Sessions at once for everybody.
     pub max_total: Bounded<1, 4096>,
+    /// How long a session rests after a person let go of pointer and keyboard.
+    pub intervention_debounce_ms: Bounded<0, 600_000>,
 }
 
 impl Default for SessionConfig {
@@ -22,6 +24,7 @@ impl Default for SessionConfig {
             idle_ttl_ms: Bounded::constant(15 * 60 * 1000),
             max_per_principal: Bounded::constant(64),
             max_total: Bounded::constant(256),
+            intervention_debounce_ms: Bounded::constant(3000),
         }
     }
 }

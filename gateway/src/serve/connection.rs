@@ -37,6 +37,10 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from
 /// How long accepting rests after it failed: what is missing, such as a file descriptor, has to come back first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// The life of the connection that a call came by: cancelled when it is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection(pub(crate) CancellationToken);
+
 /// Serves every connection of one listener until told to stop; then takes no new one, lets the calls that run finish,
 /// and returns when the last connection is closed. A connection that makes no call within `patience` is closed.
 pub(super) async fn serve<S, C>(
@@ -91,12 +95,16 @@ where
     C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let info = connection.connect_info();
+    let life = Connection(CancellationToken::new());
+    // However this ends, even by being dropped.
+    let _ends = life.0.clone().drop_guard();
     let called = Arc::new(AtomicBool::new(false));
     let calls = Arc::clone(&called);
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         calls.store(true, Ordering::Relaxed);
         // Who the peer is, where the services look for it.
         request.extensions_mut().insert(info.clone());
+        request.extensions_mut().insert(life.clone());
         let mut services = services.clone();
         async move {
             poll_fn(|context| services.poll_ready(context)).await?;

@@ -17,6 +17,7 @@ use maka_cu_protocol::snapshot::Snapshot;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::caller::PrincipalName;
+use super::state::SessionState;
 
 /// An answer and the id of the decision (or control record) that let it happen.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct SessionSummary {
     pub live_snapshots: u32,
     /// Calls queued or under way.
     pub calls_in_flight: u32,
+    /// What it may do now.
+    pub state: SessionState,
     /// How long it lives without a call, in milliseconds.
     pub idle_ttl_ms: u64,
 }

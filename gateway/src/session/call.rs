@@ -18,15 +18,18 @@ use maka_cu_protocol::sets::{
 };
 use maka_cu_protocol::text::SomeText;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// What belongs to a call and not to its content.
 ///
 /// There is no cancel handle: dropping the future of a call cancels it. The executor then gets `$/cancel` and two
 /// seconds of grace, and the outcome of a dispatch or a launch is recorded under its key.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CallContext {
     /// The caller's deadline, when it set one.
     pub deadline: Option<Instant>,
+    /// Ends with the caller's connection, when there is one: a button that it holds down is then let go.
+    pub connection: Option<CancellationToken>,
 }
 
 /// The model's turn that a call belongs to, for the policy's counters: at most [`Turn::MAX_BYTES`] bytes.

@@ -9,6 +9,7 @@ mod admit;
 mod dispatch;
 mod launch;
 mod read;
+mod release;
 
 pub(crate) use dispatch::request_of_dispatch;
 pub(crate) use launch::request_of_launch;
@@ -18,6 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maka_cu_host::CallError as ExecutorError;
 use maka_cu_host::status::Negotiated;
+use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::image::ImageRef;
 use maka_cu_protocol::json::{Reason, Violation};
@@ -31,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{DomainFault, EndedSession, Frame, ImageAbsence, Picture};
 use super::call::{ImageDelivery, Turn};
 use super::caller::Caller;
+use super::held::HeldButtons;
 use super::image::{self, INLINE_MAX_BYTES, ReadError, Source, Stored};
 use super::index::Owners;
 use super::keys::Keys;
@@ -39,12 +42,16 @@ use super::mirror::{Budget, Mirror, NewRow, PictureSize};
 use super::outcome;
 use super::secret::RequestSecret;
 use super::shared::Shared;
+use super::state::Happening;
 use crate::error::CallError;
 use crate::forward::{Forward, Sending};
 use crate::policy::{self, actions::TextKey, standing::StandingWatch};
 
 /// How long the executor may take to begin a session.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long the executor may take for each step of letting go of a held button.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long the executor may take to end a session.
 const END_PATIENCE: Duration = Duration::from_secs(2);
@@ -56,6 +63,7 @@ pub(crate) struct Parts {
     pub(crate) judge: Arc<Judge>,
     pub(crate) owners: Arc<Owners>,
     pub(crate) budget: Budget,
+    pub(crate) held: HeldButtons,
     pub(crate) policy: StandingWatch,
     pub(crate) secret: RequestSecret,
     pub(crate) synthetic_input: bool,
@@ -65,6 +73,7 @@ pub(crate) struct Parts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
+    pub(crate) connection: Option<&'a CancellationToken>,
     pub(crate) turn: Option<&'a Turn>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
@@ -80,10 +89,12 @@ pub(crate) struct Core {
     keys: Keys,
     meter: Meter,
     text_key: TextKey,
-    /// The generation whose executor knows this session.
-    begun: Option<u64>,
     /// The generation that the mirror and the images are of.
     generation: u64,
+    /// Burials of the session's status that the mirror has followed.
+    burials: u64,
+    /// The generation that was lost while it let go of what this session held.
+    release_failed: u64,
     quarantined: bool,
 }
 
@@ -98,8 +109,9 @@ impl Core {
             keys: Keys::default(),
             meter: Meter::default(),
             text_key,
-            begun: None,
             generation: 0,
+            burials: 0,
+            release_failed: 0,
             quarantined: false,
         }
     }
@@ -118,13 +130,73 @@ impl Core {
             () = self.parts.policy.settled() => {}
         }
         self.adopt(&negotiated);
+        self.release_lost(&negotiated).await;
         Ok(negotiated)
+    }
+
+    /// Whether the session may observe now.
+    ///
+    /// # Errors
+    /// The state that holds it up.
+    fn may_observe(&mut self) -> Result<(), CallError> {
+        let now = Instant::now();
+        let may = {
+            let mut machine = self.shared.machine();
+            machine
+                .may_observe(now)
+                .map_err(|state| (state, machine.quiet_in(now)))
+        };
+        self.follow_status();
+        may.map_err(|(state, wait)| CallError::Held { state, wait })
+    }
+
+    /// Whether the session may act now.
+    ///
+    /// # Errors
+    /// The state that holds it up.
+    fn may_act(&mut self) -> Result<(), CallError> {
+        let now = Instant::now();
+        let may = {
+            let mut machine = self.shared.machine();
+            machine
+                .may_act(now)
+                .map_err(|state| (state, machine.quiet_in(now)))
+        };
+        self.follow_status();
+        may.map_err(|(state, wait)| CallError::Held { state, wait })
+    }
+
+    /// Something that the session itself found out.
+    fn happened(&mut self, what: Happening) {
+        self.shared.happened(what);
+        self.follow_status();
+    }
+
+    /// What an executor's refusal says about the desktop.
+    fn refused_for(&mut self, code: DomainCode) {
+        if code == DomainCode::ScreenLocked {
+            self.happened(Happening::FoundLocked);
+        } else if code == DomainCode::PhysicalInputActive {
+            self.happened(Happening::Intervened);
+        }
+    }
+
+    /// Buries the frames that the session's status has made worthless.
+    fn follow_status(&mut self) {
+        let burials = self.shared.machine().burials();
+        if burials != self.burials {
+            self.burials = burials;
+            self.mirror.supersede_all();
+        }
     }
 
     /// Goes over to the executor that is there now, if it is another one.
     fn adopt(&mut self, negotiated: &Negotiated) {
         let generation = negotiated.generation;
         if generation != self.generation {
+            if self.generation != 0 {
+                self.happened(Happening::ServiceLost);
+            }
             let limits = negotiated.handshake.limits;
             let live_max = usize::try_from(limits.snapshots_per_session).unwrap_or(usize::MAX);
             self.mirror.begin_generation(
@@ -143,17 +215,17 @@ impl Core {
     /// The caller can not cancel it and its deadline does not end it: an executor that was stopped half-way may know
     /// the session while we do not, and would reject every later begin.
     async fn begin(&mut self) -> Result<(), CallError> {
-        if self.begun == Some(self.generation) {
+        if self.shared.begun() == self.generation {
             return Ok(());
         }
-        let sending = self.own_message(BEGIN_PATIENCE);
+        let sending = own_message(&self.id, BEGIN_PATIENCE);
         let begun = self.parts.forward.begin_session(&self.id, sending).await;
         match begun {
             Ok(maka_cu_host::Answer {
                 value: Answer::Done(_),
                 generation,
             }) => {
-                self.begun = Some(generation);
+                self.shared.set_begun(generation);
                 Ok(())
             }
             Ok(maka_cu_host::Answer {
@@ -170,16 +242,6 @@ impl Core {
                 })
             }
             Err(error) => Err(outcome::executor_error(&error, None)),
-        }
-    }
-
-    /// How a message of the session itself is sent: by nobody's deadline but its own.
-    fn own_message(&self, patience: Duration) -> Sending {
-        Sending {
-            session: Some(self.id.clone()),
-            deadline: Some(Instant::now() + patience),
-            extra: Duration::ZERO,
-            cancel: CancellationToken::new(),
         }
     }
 
@@ -330,20 +392,21 @@ impl Core {
         std::mem::take(&mut self.keys)
     }
 
-    /// Ends the session at the executor, if that one still knows it, and says what was dropped.
+    /// Ends the session at the executor, if that one still knows it, and says what was dropped. What it holds is let go
+    /// of first.
     pub(crate) async fn end(mut self) -> EndedSession {
+        self.release_own().await;
+        self.shared.set_over();
         self.publish();
         let held = EndedSession {
             released_snapshots: u32::try_from(self.mirror.live().len()).unwrap_or(u32::MAX),
             released_images: 0,
         };
-        let known = self
-            .begun
-            .is_some_and(|generation| generation == self.parts.forward.generation());
-        if !known {
+        let begun = self.shared.begun();
+        if begun == 0 || begun != self.parts.forward.generation() {
             return EndedSession::default();
         }
-        let sending = self.own_message(END_PATIENCE);
+        let sending = own_message(&self.id, END_PATIENCE);
         match self.parts.forward.end_session(&self.id, sending).await {
             Ok(maka_cu_host::Answer {
                 value: Answer::Done(ended),
@@ -355,6 +418,16 @@ impl Core {
             // A dead executor holds nothing, and a session that does not end dies with its executor.
             Ok(_) | Err(_) => held,
         }
+    }
+}
+
+/// How a message of a session itself is sent: by nobody's deadline but its own.
+fn own_message(session: &SessionId, patience: Duration) -> Sending {
+    Sending {
+        session: Some(session.clone()),
+        deadline: Some(Instant::now() + patience),
+        extra: Duration::ZERO,
+        cancel: CancellationToken::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::answer::{Decided, DispatchOutcome, Frame, LaunchOutcome, ScreenPicture};
 use super::call::{CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
@@ -22,6 +23,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, CallError>>;
 pub(crate) struct Job {
     pub(crate) caller: Caller,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) connection: Option<CancellationToken>,
     pub(crate) work: Work,
     pub(crate) in_flight: InFlight,
 }

@@ -399,6 +399,18 @@ impl Mirror {
         })
     }
 
+    /// Something happened that no row knows of: only a new observation can be quoted.
+    pub(crate) fn supersede_all(&mut self) {
+        for epoch in self.rows.keys().copied().collect::<Vec<_>>() {
+            self.die(epoch, SnapshotState::Superseded);
+        }
+    }
+
+    /// The window that a snapshot shows.
+    pub(crate) fn window(&self, id: &SnapshotId) -> Option<WindowKey> {
+        self.find(id).map(|row| row.new.window)
+    }
+
     /// When each live row expires.
     pub(crate) fn live(&self) -> Vec<Instant> {
         self.rows

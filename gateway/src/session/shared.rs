@@ -1,12 +1,14 @@
 //! What is visible of a session from outside its task, in short critical sections and atomics.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::core::unix_ms;
 use super::image::Images;
+use super::state::{Happening, Machine};
 
 /// See the module.
 #[derive(Debug)]
@@ -16,6 +18,13 @@ pub(crate) struct Shared {
     touched: Mutex<Instant>,
     touched_unix_ms: AtomicU64,
     calls: AtomicU32,
+    machine: Mutex<Machine>,
+    /// A person stopped the session, or a page of it is blocked: what runs is cancelled.
+    pub(crate) stopped: CancellationToken,
+    /// The generation whose executor knows this session; 0 for none.
+    begun: AtomicU64,
+    /// The session's task has ended.
+    over: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -36,14 +45,56 @@ impl Drop for InFlight {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(machine: Machine) -> Self {
         Self {
             images: Mutex::default(),
             live: Mutex::default(),
             touched: Mutex::new(Instant::now()),
             touched_unix_ms: AtomicU64::new(unix_ms()),
             calls: AtomicU32::new(0),
+            machine: Mutex::new(machine),
+            stopped: CancellationToken::new(),
+            begun: AtomicU64::new(0),
+            over: AtomicBool::new(false),
         }
+    }
+
+    /// Something happened to the session. A state that nothing leads out of also cancels what runs.
+    pub(crate) fn happened(&self, what: Happening) {
+        let now = Instant::now();
+        let is_final = {
+            let mut machine = self.machine();
+            machine.happened(what, now);
+            machine.state(now).is_final()
+        };
+        if is_final {
+            self.stopped.cancel();
+        }
+    }
+
+    /// The status of the session. For one short look at a time.
+    pub(crate) fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The generation whose executor knows this session; 0 for none.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The executor of this generation knows the session now; 0: none does.
+    pub(crate) fn set_begun(&self, generation: u64) {
+        self.begun.store(generation, Ordering::Release);
+    }
+
+    /// The session's task has ended: nobody else will end it at the executor.
+    pub(crate) fn set_over(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Whether it has.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// A call names the session.

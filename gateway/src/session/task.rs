@@ -20,6 +20,7 @@ use super::answer::EndedSession;
 use super::caller::PrincipalName;
 use super::core::{Context, Core};
 use super::ended::Ended;
+use super::held::Held;
 use super::job::{Job, Reply, Running, Work};
 use super::shared::Shared;
 use crate::error::CallError;
@@ -43,6 +44,15 @@ pub(crate) struct Task {
     pub(crate) left: Arc<Ended>,
 }
 
+/// What a session does next.
+#[derive(Debug)]
+enum Due {
+    Call(Box<Job>),
+    /// Let go of a held button.
+    LetGo,
+    End,
+}
+
 /// The calls that wait, and the wish that the session ends.
 #[derive(Debug)]
 pub(crate) struct Inbox {
@@ -58,8 +68,13 @@ impl Task {
     /// Runs until the session is ended or idle for too long. `forget` takes it out of the registry, so that no new call
     /// arrives while it ends.
     pub(crate) async fn run(mut self, forget: impl FnOnce(&SessionId)) {
-        while let Some(job) = self.inbox.next(self.idle_ttl).await {
-            self.work(job).await;
+        loop {
+            let pressed = self.core.held();
+            match self.inbox.next(self.idle_ttl, pressed.as_ref()).await {
+                Due::Call(job) => self.work(*job).await,
+                Due::LetGo => self.core.release_own().await,
+                Due::End => break,
+            }
             self.core.publish();
         }
         forget(&self.inbox.id);
@@ -81,6 +96,7 @@ impl Task {
         let Job {
             caller,
             deadline,
+            connection,
             work,
             in_flight,
         } = job;
@@ -89,6 +105,7 @@ impl Task {
         let inbox = &mut self.inbox;
         let context = |turn| Context {
             caller: &caller,
+            connection: connection.as_ref(),
             turn,
             deadline,
             cancel: &cancel,
@@ -150,15 +167,18 @@ impl Task {
 }
 
 impl Inbox {
-    /// The next call; nothing when the session is to end.
-    async fn next(&mut self, idle_ttl: Duration) -> Option<Job> {
+    /// What is to be done next. `pressed` is a button that may be down.
+    async fn next(&mut self, idle_ttl: Duration, pressed: Option<&Held>) -> Due {
         loop {
             if self.end.is_cancelled() {
-                return None;
+                return Due::End;
+            }
+            if self.must_let_go(pressed) {
+                return Due::LetGo;
             }
             if let Some(job) = self.queue.pop_front() {
                 match job.expire(Instant::now()) {
-                    Some(job) => return Some(job),
+                    Some(job) => return Due::Call(Box::new(job)),
                     None => continue,
                 }
             }
@@ -169,19 +189,30 @@ impl Inbox {
             } else {
                 self.shared.touched()
             } + idle_ttl;
-            // All three are cancel-safe: a token, a channel's receive and a timer.
+            // All are cancel-safe: tokens, a channel's receive and a timer.
             tokio::select! {
                 biased;
-                () = self.end.cancelled() => return None,
-                job = self.mailbox.recv() => self.queue.push_back(job?),
+                () = self.end.cancelled() => return Due::End,
+                () = let_go(pressed, &self.shared.stopped) => return Due::LetGo,
+                job = self.mailbox.recv() => match job {
+                    Some(job) => self.queue.push_back(job),
+                    None => return Due::End,
+                },
                 () = sleep_until(idle_at) => {
                     let is_idle = self.shared.touched() + idle_ttl <= Instant::now();
                     if is_idle && self.shared.calls_in_flight() == 0 {
-                        return None;
+                        return Due::End;
                     }
                 }
             }
         }
+    }
+
+    fn must_let_go(&self, pressed: Option<&Held>) -> bool {
+        pressed.is_some_and(|held| {
+            let is_gone = |connection: &CancellationToken| connection.is_cancelled();
+            self.shared.stopped.is_cancelled() || held.connection.as_ref().is_some_and(is_gone)
+        })
     }
 
     /// Runs a call to its end while serving the mailbox.
@@ -197,7 +228,7 @@ impl Inbox {
             let has_room = self.queue.len() < QUEUE_MAX;
             let expiry = self.queue.iter().filter_map(|job| job.deadline).min();
             let (id, mailbox) = (&self.id, &mut self.mailbox);
-            let (queue, end) = (&mut self.queue, &self.end);
+            let (queue, end, stopped) = (&mut self.queue, &self.end, &self.shared.stopped);
             let abandoned = poll_fn(|context| {
                 let repeats = queue.iter_mut().filter(|job| job.work.repeats(id, running));
                 let wanted = repeats
@@ -216,6 +247,7 @@ impl Inbox {
                 answer = &mut work => break answer,
                 () = abandoned, if !cancel.is_cancelled() => self.cancel(cancel),
                 () = end.cancelled(), if !cancel.is_cancelled() => self.cancel(cancel),
+                () = stopped.cancelled(), if !cancel.is_cancelled() => self.cancel(cancel),
                 Some(job) = mailbox.recv(), if has_room => self.queue.push_back(job),
                 () = at(expiry) => self.expire(),
             }
@@ -253,6 +285,23 @@ impl Job {
             work,
             ..self
         })
+    }
+}
+
+/// Ready when a held button must be let go of: the session was stopped, or the connection that pressed it is gone.
+async fn let_go(pressed: Option<&Held>, stopped: &CancellationToken) {
+    match pressed {
+        None => pending().await,
+        Some(Held {
+            connection: None, ..
+        }) => stopped.cancelled().await,
+        Some(Held {
+            connection: Some(connection),
+            ..
+        }) => tokio::select! {
+            () = stopped.cancelled() => {}
+            () = connection.cancelled() => {}
+        },
     }
 }
 

@@ -61,9 +61,11 @@ async fn a_session_belongs_to_the_principal_that_began_it() {
     let session = sessions.begin(&owner).unwrap().session_id;
 
     let context = CallContext::default();
-    let call = sessions.list_apps(&other, &session, context).await;
+    let call = sessions.list_apps(&other, &session, context.clone()).await;
     assert!(matches!(call, Err(CallError::SessionForeign)), "{call:?}");
-    let call = sessions.list_apps(&operator, &session, context).await;
+    let call = sessions
+        .list_apps(&operator, &session, context.clone())
+        .await;
     assert!(
         matches!(call, Err(CallError::SessionForeign)),
         "not even the operator acts in it: {call:?}"
@@ -140,25 +142,25 @@ async fn nothing_is_sent_without_an_executor() {
     let context = CallContext::default();
     for _ in 0..2 {
         let launched = sessions
-            .launch(&owner, &session, launch("call_1"), context)
+            .launch(&owner, &session, launch("call_1"), context.clone())
             .await;
         let Err(CallError::NoBackend { reason }) = launched else {
             panic!("{launched:?}")
         };
         assert_eq!(reason, "binary_path_missing");
     }
-    let permissions = sessions.check_permissions(context).await;
+    let permissions = sessions.check_permissions(context.clone()).await;
     assert!(
         matches!(permissions, Err(CallError::NoBackend { .. })),
         "{permissions:?}"
     );
     let image = sessions
-        .read_image(&owner, &session, &ImageId::new("img_1"), context)
+        .read_image(&owner, &session, &ImageId::new("img_1"), context.clone())
         .await;
     assert!(matches!(image, Err(CallError::ImageUnknown)), "{image:?}");
     let unknown = SessionId::try_new("s_unknown").unwrap();
     let launched = sessions
-        .launch(&owner, &unknown, launch("call_1"), context)
+        .launch(&owner, &unknown, launch("call_1"), context.clone())
         .await;
     assert!(
         matches!(launched, Err(CallError::SessionUnknown)),
@@ -176,6 +178,7 @@ async fn a_deadline_that_passed_in_the_mailbox_takes_the_key() {
     let session = sessions.begin(&owner).unwrap().session_id;
     let late = CallContext {
         deadline: Some(Instant::now()),
+        connection: None,
     };
     let launched = sessions
         .launch(&owner, &session, launch("call_1"), late)
@@ -198,12 +201,13 @@ async fn a_deadline_that_passed_in_the_mailbox_takes_the_key() {
 async fn a_deadline_that_passes_in_the_queue_leaves_the_key_to_be_taken() {
     let folder = tempfile::tempdir().unwrap();
     let sessions = sessions(folder.path(), SessionSettings::default());
-    let shared = Arc::new(Shared::new());
+    let shared = Arc::new(Shared::new(state::Machine::new(Duration::ZERO)));
     let (_mailbox, receiver) = mpsc::channel(1);
     let (reply, answer) = oneshot::channel();
     let late = Job {
         caller: caller("owner", Reach::Own),
         deadline: Some(Instant::now()),
+        connection: None,
         work: Work::Launch(launch("call_1"), reply),
         in_flight: shared.enter(),
     };
@@ -248,4 +252,85 @@ fn only_the_same_request_repeats_a_running_call() {
     }));
     let (reply, _answer) = oneshot::channel();
     assert!(!Work::Launch(launch("call_1"), reply).repeats(&session, Running::Read));
+}
+
+/// Host events hold up what they concern, sessions that begin later included, and nothing else (C5).
+#[tokio::test]
+async fn host_events_hold_sessions_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SessionSettings {
+        intervention_debounce: Duration::ZERO,
+        ..SessionSettings::default()
+    };
+    let sessions = sessions(folder.path(), settings);
+    let owner = caller("owner", Reach::Own);
+    let begin = || sessions.begin(&owner).unwrap().session_id;
+    let (one, two) = (begin(), begin());
+    // Without an executor nothing is done; what matters is who says so first.
+    let held = async |session: &SessionId| {
+        let key = random_hex();
+        let launched = sessions.launch(&owner, session, launch(&key), CallContext::default());
+        let acts = match launched.await {
+            Err(CallError::Held { state, .. }) => Some(state),
+            Err(CallError::NoBackend { .. }) => None,
+            other => panic!("{other:?}"),
+        };
+        let listed = sessions.list_windows(&owner, session, CallContext::default());
+        let sees = match listed.await {
+            Err(CallError::Held { state, .. }) => Some(state),
+            Err(CallError::NoBackend { .. }) => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(acts, sees, "{session}");
+        acts
+    };
+    assert_eq!(held(&one).await, None);
+
+    assert_eq!(sessions.report(HostEvent::ScreenLocked, None).unwrap(), 2);
+    let late = begin();
+    for session in [&one, &two, &late] {
+        assert_eq!(held(session).await, Some(state::SessionState::ScreenLocked));
+    }
+    assert_eq!(sessions.report(HostEvent::ScreenUnlocked, None).unwrap(), 3);
+    assert_eq!(held(&late).await, None);
+
+    sessions.report(HostEvent::UserInputBegan, None).unwrap();
+    let intervention = Some(state::SessionState::InterventionDebounce);
+    assert_eq!(held(&one).await, intervention);
+    sessions.report(HostEvent::UserInputEnded, None).unwrap();
+    assert_eq!(held(&one).await, None);
+
+    let event = HostEvent::UrlBlocked;
+    assert_eq!(sessions.report(event, Some(&one)).unwrap(), 1);
+    assert_eq!(held(&one).await, Some(state::SessionState::BlockedUrl));
+    assert_eq!(held(&two).await, None);
+    sessions.report(HostEvent::UserStopped, None).unwrap();
+    assert_eq!(held(&two).await, Some(state::SessionState::UserStopped));
+    assert_eq!(
+        held(&one).await,
+        Some(state::SessionState::BlockedUrl),
+        "for good"
+    );
+    assert_eq!(held(&begin()).await, None, "a new session is a new order");
+
+    for (event, session) in [
+        (HostEvent::UrlBlocked, None),
+        (HostEvent::ScreenLocked, Some(&one)),
+    ] {
+        let refused = sessions.report(event, session);
+        assert!(
+            matches!(
+                refused,
+                Err(CallError::Malformed {
+                    field: "session_id",
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
+    }
+    let unknown = SessionId::try_new("s_unknown").unwrap();
+    let refused = sessions.report(HostEvent::UserStopped, Some(&unknown));
+    assert!(matches!(refused, Err(CallError::SessionUnknown)));
+    sessions.shutdown().await;
 }

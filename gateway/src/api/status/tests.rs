@@ -35,6 +35,10 @@ fn lifecycle(code: LifecycleCode, stage: RequestStage, cause: LifecycleCause) ->
     }
 }
 
+fn held(state: SessionState) -> CallError {
+    CallError::Held { state, wait: None }
+}
+
 /// Every error of the gateway itself and of the executor, with its place as the contract states it.
 fn rows() -> Vec<(CallError, Code, &'static str)> {
     let mut rows = vec![
@@ -52,6 +56,26 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
         (
             CallError::SessionQuarantined,
             Code::PermissionDenied,
+            "never",
+        ),
+        (
+            held(SessionState::InterventionDebounce),
+            Code::FailedPrecondition,
+            "after_delay",
+        ),
+        (
+            held(SessionState::ScreenLocked),
+            Code::FailedPrecondition,
+            "after_delay",
+        ),
+        (
+            held(SessionState::BlockedUrl),
+            Code::FailedPrecondition,
+            "never",
+        ),
+        (
+            held(SessionState::UserStopped),
+            Code::FailedPrecondition,
             "never",
         ),
         (

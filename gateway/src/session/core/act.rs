@@ -100,6 +100,7 @@ pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
         | CallError::SessionForeign
         | CallError::SessionEnded
         | CallError::SessionQuarantined
+        | CallError::Held { .. }
         | CallError::Limit(_)
         | CallError::KeyConflict
         | CallError::ImageUnknown

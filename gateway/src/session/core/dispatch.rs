@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use maka_cu_host::status::Negotiated;
+use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::geometry::ScreenPoint;
 use maka_cu_protocol::ids::{SessionId, ToolCallId};
@@ -12,7 +13,7 @@ use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::dispatch::{
     DispatchAnswer, DispatchExpectation, Ending, PostFrame, read_dispatch,
 };
-use maka_cu_protocol::sets::{Path, Tier};
+use maka_cu_protocol::sets::{Outcome, Path, Tier};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::facts::{Claim, DispatchResult};
 use maka_policy_host::judge::Answer as Reviewed;
@@ -27,11 +28,13 @@ use crate::error::{CallError, Limit};
 use crate::policy::{self, actions, words};
 use crate::session::answer::{DispatchOutcome, DomainFault, Frame};
 use crate::session::call::{DispatchAction, DispatchCall, ImageDelivery};
+use crate::session::held::{Held, Press};
 use crate::session::image::Stored as Image;
 use crate::session::keys::{Known, Stored};
 use crate::session::mirror::Settlement;
 use crate::session::route::{self, Plan, Verdict};
 use crate::session::secret::RequestSecret;
+use crate::session::state::Happening;
 
 /// The request under a key, hashed under the gateway's secret.
 pub(crate) fn request_of_dispatch(
@@ -67,10 +70,14 @@ impl Core {
         if self.quarantined {
             return Err(CallError::SessionQuarantined);
         }
+        self.may_act()?;
         if call.observe_after.is_some() && !self.mirror.has_room() {
             return Err(CallError::Limit(Limit::SnapshotsInSession));
         }
         let answer = self.dispatch_new(context, call, request).await;
+        if let Ok(outcome) = &answer {
+            self.learn(outcome);
+        }
         let outcome = match &answer {
             Ok(outcome) => outcome.clone(),
             // The caller is told why; a repeat is told that nothing happened.
@@ -136,6 +143,11 @@ impl Core {
             return answer;
         }
         self.begin_for(&permit).await?;
+        // Letting the executor know the session takes time, in which a person may have come.
+        if let Err(held) = self.may_act() {
+            self.log_not_forwarded(permit.receipt());
+            return Err(held);
+        }
         let expected = Expected::of(
             call,
             &negotiated,
@@ -151,14 +163,56 @@ impl Core {
                     expected.read(result)
                 })
         })?;
+        let pointed = self.pointed(context, call);
         if let Some(id) = &call.snapshot_id {
             self.mirror.reserve(id, receipt.fingerprint());
         }
         self.meter.acted(context.turn, Instant::now());
         self.publish();
         let answer = sent.await;
-        self.settle_dispatch(call, &negotiated, plan.method, receipt, answer)
-            .await
+        let settled = self
+            .settle_dispatch(call, &negotiated, plan.method, receipt, answer)
+            .await;
+        if let (Some((action, held)), Ok(outcome)) = (pointed, &settled) {
+            self.keep_books(&action, held, outcome);
+        }
+        settled
+    }
+
+    /// What a point action would leave held, and where, seen before the row of its frame is used up.
+    fn pointed(&self, context: Context<'_>, call: &DispatchCall) -> Option<(PointAction, Held)> {
+        let DispatchAction::Point { anchor, action } = &call.action else {
+            return None;
+        };
+        let id = call.snapshot_id.as_ref()?;
+        let held = Held {
+            generation: self.generation,
+            window: self.mirror.window(id)?,
+            point: self.mirror.screen_point(id, anchor.point?)?,
+            connection: context.connection.cloned(),
+            owner: Arc::clone(&self.shared),
+        };
+        Some((*action, held))
+    }
+
+    fn keep_books(&self, action: &PointAction, held: Held, outcome: &DispatchOutcome) {
+        match Press::after(action, outcome.outcome, outcome.path) {
+            Press::Down => self.parts.held.note(&self.id, held),
+            Press::Up => self.parts.held.clear(&self.id),
+            Press::AsBefore => {}
+        }
+    }
+
+    /// What the outcome of an action says about the session.
+    fn learn(&mut self, outcome: &DispatchOutcome) {
+        if outcome.outcome == Outcome::Unknown {
+            self.happened(Happening::OutcomeUnknown);
+        } else if outcome.frame.is_some() {
+            self.happened(Happening::Observed);
+        }
+        if let Some(fault) = &outcome.error {
+            self.refused_for(fault.code);
+        }
     }
 
     fn ask_dispatch<'a>(&self, call: &'a DispatchCall, plan: &'a Plan, request: Digest) -> Ask<'a> {

@@ -64,6 +64,7 @@ impl Core {
         if self.quarantined {
             return Err(CallError::SessionQuarantined);
         }
+        self.may_act()?;
         let answer = self.launch_new(context, call, request).await;
         let outcome = match &answer {
             Ok(outcome) => outcome.clone(),

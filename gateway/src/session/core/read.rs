@@ -26,6 +26,7 @@ use crate::policy;
 use crate::session::answer::{Decided, DomainFault, Frame, Picture, ScreenPicture};
 use crate::session::call::{CaptureCall, ImageDelivery, ObserveWish, SnapshotCall};
 use crate::session::image::Stored;
+use crate::session::state::Happening;
 
 impl Core {
     /// Judges a read, sends it, and reads the answer. The review is the caller's, after the mirror has the answer.
@@ -54,10 +55,14 @@ impl Core {
             Ok(maka_cu_host::Answer {
                 value: Answer::Refused(refusal),
                 ..
-            }) => Err(CallError::Refused {
-                fault: DomainFault::from(&refusal),
-                decision_id: Some(decision_id.to_owned()),
-            }),
+            }) => {
+                let decision_id = Some(decision_id.to_owned());
+                self.refused_for(refusal.code);
+                Err(CallError::Refused {
+                    fault: DomainFault::from(&refusal),
+                    decision_id,
+                })
+            }
             Err(error) => Err(self.lost(&error, Some(decision_id))),
         }
     }
@@ -71,7 +76,7 @@ impl Core {
         if let maka_cu_host::CallError::Rpc(rpc) = error
             && rpc.error.code() == Some(RpcCode::SessionUnknown)
         {
-            self.begun = None;
+            self.shared.set_begun(0);
         }
         outcome::executor_error(error, decision_id)
     }
@@ -101,6 +106,7 @@ impl Core {
         &mut self,
         context: Context<'_>,
     ) -> Result<Decided<Vec<AppEntry>>, CallError> {
+        self.may_observe()?;
         self.ready(context).await?;
         let params = AppsListParams.to_value();
         let (receipt, list) = self
@@ -116,6 +122,7 @@ impl Core {
         &mut self,
         context: Context<'_>,
     ) -> Result<Decided<Vec<WindowEntry>>, CallError> {
+        self.may_observe()?;
         self.ready(context).await?;
         let params = WindowListParams {
             session: self.id.clone(),
@@ -138,6 +145,7 @@ impl Core {
         if !self.mirror.has_room() {
             return Err(CallError::Limit(Limit::SnapshotsInSession));
         }
+        self.may_observe()?;
         let negotiated = self.ready(context).await?;
         within_limits(call, &negotiated)?;
         let (target, window) = match &call.target {
@@ -178,6 +186,7 @@ impl Core {
         self.inline(picture, image.as_ref(), call.image, Method::Observe)
             .await?;
         let decision_id = self.release(&receipt, Some(fresh))?;
+        self.happened(Happening::Observed);
         // Not before the review: what is withheld must not be there to be fetched.
         if let Some(image) = image {
             self.images().add(image);
@@ -209,6 +218,7 @@ impl Core {
         context: Context<'_>,
         call: &CaptureCall,
     ) -> Result<Decided<ScreenPicture>, CallError> {
+        self.may_observe()?;
         let negotiated = self.ready(context).await?;
         let params = ScreenCaptureParams {
             session: self.id.clone(),
