@@ -5,14 +5,17 @@
 //! same command runs before this program.
 //!
 //! ```text
-//! maka-bench [--json] [footprint] [dispatch] [snapshot]
+//! maka-bench [--json] [footprint] [dispatch] [load] [recovery] [delivery] [snapshot]
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the numbers are the output")]
 
+mod delivery;
 mod dispatch;
 mod distribution;
 mod footprint;
+mod load;
+mod recovery;
 mod snapshot;
 
 use std::process::ExitCode;
@@ -27,7 +30,14 @@ async fn main() -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).collect();
     let (flags, parts): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.starts_with('-'));
     let mut report = Report::new(flags.iter().any(|flag| *flag == "--json"));
-    let known = ["footprint", "dispatch", "snapshot"];
+    let known = [
+        "footprint",
+        "dispatch",
+        "load",
+        "recovery",
+        "delivery",
+        "snapshot",
+    ];
     if let Some(unknown) = parts.iter().find(|part| !known.contains(&part.as_str())) {
         println!("no part of the bench is called {unknown}; there are {known:?}");
         return ExitCode::from(EX_USAGE);
@@ -38,6 +48,17 @@ async fn main() -> ExitCode {
     }
     if is_wanted("dispatch") {
         dispatch::against_its_parts(&mut report).await;
+    }
+    if is_wanted("load") {
+        load::of_many_sessions(&mut report).await;
+    }
+    if is_wanted("recovery") {
+        recovery::after_a_kill(&mut report).await;
+        recovery::of_a_cancel(&mut report).await;
+    }
+    if is_wanted("delivery") {
+        delivery::of_a_large_tree(&mut report).await;
+        delivery::of_a_large_picture(&mut report).await;
     }
     if is_wanted("snapshot") {
         snapshot::embedded(&mut report).await;

@@ -26,6 +26,12 @@ enum Part {
     Footprint,
     /// Dispatch against the sum of its parts.
     Dispatch,
+    /// Many sessions at once.
+    Load,
+    /// A killed executor, a dropped call.
+    Recovery,
+    /// Large trees and pictures.
+    Delivery,
     /// Snapshots of the embedded desktop and of real programs.
     Snapshot,
 }
@@ -37,6 +43,9 @@ impl Part {
             Self::Decision => None,
             Self::Footprint => Some("footprint"),
             Self::Dispatch => Some("dispatch"),
+            Self::Load => Some("load"),
+            Self::Recovery => Some("recovery"),
+            Self::Delivery => Some("delivery"),
             Self::Snapshot => Some("snapshot"),
         }
     }
