@@ -2,12 +2,11 @@
 //! anything else reaches the desktop.
 
 use integration_tests::{
-    client::{Client, click, element, on_element},
+    client::{Client, click, element, on_element, on_point},
     gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE},
 };
 use maka_proto::v1::{
-    self, DispatchRequest, EndSessionRequest, Outcome, PointSpace, PointTarget, PointerButton,
-    PointerDrag, Tier, dispatch_request,
+    self, DispatchRequest, EndSessionRequest, Outcome, PointerButton, PointerDrag, dispatch_request,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -21,31 +20,14 @@ fn options(rules: &Value) -> GatewayOptions {
     GatewayOptions::new(Executor::Fake(json!({ "rules": rules })))
 }
 
-/// An action at the pixel (20, 10) of a frame.
+/// An action at a pixel somewhere inside the frame.
 fn at_point(
     session_id: &str,
     key: &str,
     frame: &v1::Snapshot,
     action: dispatch_request::Action,
 ) -> DispatchRequest {
-    let start = matches!(action, dispatch_request::Action::PointerDrag(_))
-        .then_some(v1::Point { x: 2.0, y: 2.0 });
-    DispatchRequest {
-        session_id: session_id.into(),
-        tool_call_id: key.into(),
-        tier: Tier::CoordinateBackground.into(),
-        snapshot_id: frame.snapshot_id.clone(),
-        target: Some(dispatch_request::Target::Point(PointTarget {
-            x: 20.0,
-            y: 10.0,
-            start,
-            space: PointSpace::ImagePx.into(),
-            expect_window_digest: frame.window_digest.clone(),
-            ..PointTarget::default()
-        })),
-        action: Some(action),
-        ..DispatchRequest::default()
-    }
+    on_point(session_id, key, frame, (20.0, 10.0), action)
 }
 
 fn down() -> dispatch_request::Action {

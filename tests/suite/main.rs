@@ -13,6 +13,7 @@ mod listeners;
 mod malformed;
 mod outcomes;
 mod pictures;
+mod points;
 mod refusals;
 mod roles;
 mod serve;

@@ -219,6 +219,34 @@ pub fn on_element(
     }
 }
 
+/// A dispatch of `action` to a pixel of `snapshot`'s picture; a drag starts near its upper left corner.
+#[must_use]
+pub fn on_point(
+    session_id: &str,
+    tool_call_id: &str,
+    snapshot: &v1::Snapshot,
+    (x, y): (f64, f64),
+    action: dispatch_request::Action,
+) -> DispatchRequest {
+    let is_drag = matches!(action, dispatch_request::Action::PointerDrag(_));
+    DispatchRequest {
+        session_id: session_id.into(),
+        tool_call_id: tool_call_id.into(),
+        tier: Tier::CoordinateBackground.into(),
+        snapshot_id: snapshot.snapshot_id.clone(),
+        target: Some(dispatch_request::Target::Point(v1::PointTarget {
+            x,
+            y,
+            start: is_drag.then_some(v1::Point { x: 2.0, y: 2.0 }),
+            space: v1::PointSpace::ImagePx.into(),
+            expect_window_digest: snapshot.window_digest.clone(),
+            ..v1::PointTarget::default()
+        })),
+        action: Some(action),
+        ..DispatchRequest::default()
+    }
+}
+
 /// A left click.
 #[must_use]
 pub fn click() -> dispatch_request::Action {

@@ -197,19 +197,25 @@ impl Digest {
     /// The 64 bare lower-case hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        use fmt::Write as _;
-        self.0
-            .iter()
-            .fold(String::with_capacity(64), |mut hex, byte| {
-                write!(hex, "{byte:02x}").expect("a string never refuses text");
-                hex
-            })
+        self.digits().into_iter().map(char::from).collect()
+    }
+
+    /// By table: an answer holds one digest an element, and formatting them byte by byte was most of writing it.
+    fn digits(&self) -> [u8; 64] {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut digits = [0; 64];
+        for (byte, pair) in self.0.iter().zip(digits.chunks_exact_mut(2)) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
+        }
+        digits
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}{}", Self::PREFIX, self.to_hex())
+        formatter.write_str(Self::PREFIX)?;
+        formatter.write_str(std::str::from_utf8(&self.digits()).expect("hexadecimal is ASCII"))
     }
 }
 

@@ -283,6 +283,11 @@ impl Core {
                 window_digest: snapshot.window_digest,
                 truncated: snapshot.truncated.elements || snapshot.truncated.depth,
                 bounds: snapshot.target.bounds,
+                displays: snapshot
+                    .displays
+                    .iter()
+                    .map(|display| display.logical_bounds)
+                    .collect(),
                 picture: snapshot.image.as_ref().map(|image| PictureSize {
                     width_px: image.width_px,
                     height_px: image.height_px,

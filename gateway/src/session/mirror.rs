@@ -61,6 +61,8 @@ pub(crate) struct NewRow {
     pub(crate) bounds: ScreenRect,
     /// Its picture, when there is one.
     pub(crate) picture: Option<PictureSize>,
+    /// Where the displays were, in screen points; none when the executor did not say.
+    pub(crate) displays: Vec<ScreenRect>,
     /// How old it was when it arrived.
     pub(crate) age: Duration,
     /// By token; window and menu elements share one table.
@@ -390,13 +392,21 @@ impl Mirror {
         image_to_screen(point, row.new.bounds, row.new.picture?.scale).ok()
     }
 
-    /// Whether a point is a pixel of a snapshot's picture. Without a picture nobody can have chosen one.
-    pub(crate) fn has_pixel(&self, id: &SnapshotId, point: ImagePoint) -> bool {
-        let picture = self.find(id).and_then(|row| row.new.picture);
-        picture.is_some_and(|picture| {
+    /// Whether a point is a pixel of a snapshot's picture that a display shows: not one of a minimised window, of a part
+    /// that lies beside the screen, or of a gap between two displays. Without a picture nobody can have chosen one.
+    pub(crate) fn is_on_screen(&self, id: &SnapshotId, point: ImagePoint) -> bool {
+        let Some(row) = self.find(id) else {
+            return false;
+        };
+        let is_pixel = row.new.picture.is_some_and(|picture| {
             let within = |at: f64, size: u32| at >= 0.0 && at < f64::from(size);
             within(point.x(), picture.width_px) && within(point.y(), picture.height_px)
-        })
+        });
+        let displays = &row.new.displays;
+        let is_shown = self.screen_point(id, point).is_some_and(|point| {
+            displays.is_empty() || displays.iter().any(|display| display.contains(point))
+        });
+        is_pixel && is_shown
     }
 
     /// Something happened that no row knows of: only a new observation can be quoted.

@@ -149,8 +149,8 @@ pub(crate) fn dispatch_cancelled(call: &DispatchCall, decision_id: String) -> Di
     dispatch(call, decision_id, Outcome::Refused, DomainCode::Aborted)
 }
 
-/// Allowed, and not sent because a point of it is no pixel of the quoted picture.
-pub(crate) fn dispatch_off_picture(call: &DispatchCall, decision_id: String) -> DispatchOutcome {
+/// Allowed, and not sent because a point of it is on no display, or no pixel of the quoted picture.
+pub(crate) fn dispatch_off_screen(call: &DispatchCall, decision_id: String) -> DispatchOutcome {
     dispatch(
         call,
         decision_id,

@@ -125,8 +125,8 @@ impl Core {
             Verdict::Sendable if context.cancel.is_cancelled() => {
                 Some(Ok(outcome::dispatch_cancelled(call, decision_id.clone())))
             }
-            Verdict::Sendable if self.is_off_picture(call) => {
-                Some(Ok(outcome::dispatch_off_picture(call, decision_id.clone())))
+            Verdict::Sendable if self.is_off_screen(call) => {
+                Some(Ok(outcome::dispatch_off_screen(call, decision_id.clone())))
             }
             Verdict::Sendable => None,
             Verdict::Unsupported => Some(Err(CallError::Unsupported {
@@ -429,8 +429,9 @@ impl Core {
     }
 
     /// Where on the screen the action goes, as far as the quoted snapshot tells.
-    /// Whether a point of the action is no pixel of the quoted picture. An executor would refuse it, or worse, would not.
-    fn is_off_picture(&self, call: &DispatchCall) -> bool {
+    /// Whether a point of the action is no pixel of the quoted picture that a display shows. An executor would refuse it,
+    /// or worse, would not.
+    fn is_off_screen(&self, call: &DispatchCall) -> bool {
         let DispatchAction::Point { anchor, .. } = &call.action else {
             return false;
         };
@@ -438,7 +439,7 @@ impl Core {
             return false;
         };
         let mut points = anchor.point.iter().chain(&anchor.start);
-        points.any(|point| !self.mirror.has_pixel(id, *point))
+        points.any(|point| !self.mirror.is_on_screen(id, *point))
     }
 
     fn screen_point(&self, call: &DispatchCall) -> Option<ScreenPoint> {

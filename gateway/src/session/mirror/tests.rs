@@ -49,6 +49,7 @@ fn row(name: &str, window: u32) -> NewRow {
             height_px: 200,
             scale: 2.0,
         }),
+        displays: Vec::new(),
         age: Duration::ZERO,
         elements: HashMap::from([(element.token.clone(), element)]),
     }
@@ -321,12 +322,49 @@ fn points_convert_with_the_quoted_frame() {
         (-0.5, 0.0, false),
         (0.0, -1.0, false),
     ] {
-        let on_picture =
-            ImagePoint::try_new(x, y).is_ok_and(|point| bench.mirror.has_pixel(&id("one"), point));
+        let on_picture = ImagePoint::try_new(x, y)
+            .is_ok_and(|point| bench.mirror.is_on_screen(&id("one"), point));
         assert_eq!(on_picture, is_pixel, "{x} {y}");
     }
-    assert!(!bench.mirror.has_pixel(&id("never"), point));
+    assert!(!bench.mirror.is_on_screen(&id("never"), point));
     assert_eq!(bench.mirror.center_of(&id("one"), "el_none"), None);
+}
+
+/// B2, B6: a pixel that no display shows is not one to act on: beside the screen, in a gap between displays, of a
+/// minimised window. Displays may lie left of and above the first one.
+#[test]
+fn a_pixel_has_to_be_on_a_display() {
+    let rect = |x, y, width, height| ScreenRect::try_new(x, y, width, height).unwrap();
+    let displays = vec![
+        rect(0.0, 0.0, 1920.0, 1080.0),
+        rect(1920.0, -360.0, 2560.0, 1440.0),
+        rect(-1920.0, -200.0, 1920.0, 1080.0),
+    ];
+    let rows = [
+        // The window's origin, a pixel at scale 2, whether a display shows it.
+        ((100.0, 200.0), (10.0, 10.0), true),
+        ((3000.0, -200.0), (0.0, 0.0), true),
+        ((-1200.0, -30.0), (0.0, 0.0), true),
+        ((500.0, -100.0), (0.0, 0.0), false),
+        ((500.0, -50.0), (0.0, 120.0), true),
+        ((-32000.0, -32000.0), (1.0, 1.0), false),
+        ((4470.0, 0.0), (30.0, 0.0), false),
+    ];
+    for (index, ((x, y), (px, py), expected)) in rows.into_iter().enumerate() {
+        let mut bench = Bench::new();
+        let new = NewRow {
+            bounds: rect(x, y, 400.0, 300.0),
+            displays: displays.clone(),
+            ..row("one", 1)
+        };
+        assert!(bench.mirror.insert(new, bench.now));
+        let point = ImagePoint::try_new(px, py).unwrap();
+        assert_eq!(
+            bench.mirror.is_on_screen(&id("one"), point),
+            expected,
+            "{index}"
+        );
+    }
 }
 
 /// The shared budget is given back with the rows, and a mirror over it keeps one row at most.

@@ -1,0 +1,62 @@
+//! Points: only a pixel that the quoted picture has and a display shows can be acted on (B2, B6), and where it is on the
+//! screen is told back.
+
+use integration_tests::{
+    client::on_point,
+    gateway::{Executor, GatewayOptions, GatewayProcess},
+};
+use maka_proto::v1::{Outcome, Path, PointerClick, dispatch_request};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_point_beside_the_picture_is_not_sent() {
+    let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Fake(json!({})))).await;
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    let frame = agent
+        .snapshot_app(&session_id, "org.example.Notes")
+        .await
+        .expect("a frame");
+    let image = frame.image.as_ref().expect("a picture");
+    let (width, height) = (f64::from(image.width_px), f64::from(image.height_px));
+    let click = || dispatch_request::Action::PointerClick(PointerClick::default());
+    let beside = [(width, 1.0), (1.0, height), (1e9, 1e9), (-1.0, 1.0)];
+    for (index, point) in beside.into_iter().enumerate() {
+        let request = on_point(&session_id, &index.to_string(), &frame, point, click());
+        let refused = agent.dispatch(request).await;
+        match refused {
+            Ok(result) => {
+                assert_eq!(result.outcome(), Outcome::Refused, "{point:?}");
+                assert_eq!(
+                    result.error.as_ref().expect("why").code,
+                    "invalid_point",
+                    "{point:?}"
+                );
+                assert_eq!(result.path(), Path::None, "{point:?}");
+            }
+            // What is no point at all is the message's fault.
+            Err(status) => assert_eq!(status.code(), tonic::Code::InvalidArgument, "{point:?}"),
+        }
+    }
+    assert_eq!(gateway.received_count("dispatch.point"), 0);
+
+    // The frame is as good as before; the last pixel is one.
+    let last = (width - 1.0, height - 1.0);
+    let request = on_point(&session_id, "last", &frame, last, click());
+    let done = agent.dispatch(request).await.expect("allowed");
+    assert_eq!(done.outcome(), Outcome::Ok);
+    let bounds = frame
+        .target
+        .expect("a target")
+        .bounds_screen
+        .expect("bounds");
+    let screen = done.resolved_screen_point.expect("where it was");
+    assert_eq!(
+        (screen.x, screen.y),
+        (
+            bounds.x + last.0 / image.scale,
+            bounds.y + last.1 / image.scale
+        )
+    );
+    gateway.stop().await;
+}
