@@ -266,16 +266,14 @@ impl Supervisor {
         let consumed = ending.child.exited.map(|_| ending.child.streams.consumed());
         let mut sessions: Vec<SessionId> = Vec::new();
         let mut outcome_unknown = false;
-        for request in self
+        let owed = self
             .pending
-            .take_if(|request| request.generation == Some(number))
-        {
-            let stage = request.stage_given(consumed);
-            if stage != RequestStage::Queued && request.is_callers() {
+            .take_if(|request| request.generation == Some(number));
+        for request in &owed {
+            if request.stage_given(consumed) != RequestStage::Queued && request.is_callers() {
                 outcome_unknown = true;
                 sessions.extend(request.session.clone());
             }
-            self.reject(request, cause.clone(), stage);
         }
         sessions.sort_unstable();
         sessions.dedup();
@@ -287,6 +285,11 @@ impl Supervisor {
             sessions,
             outcome_unknown,
         }));
+        // After the release: whoever learns from its answer that the generation is over finds that said already.
+        for request in owed {
+            let stage = request.stage_given(consumed);
+            self.reject(request, cause.clone(), stage);
+        }
     }
 
     /// The child is gone; what comes next?
