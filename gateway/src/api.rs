@@ -8,6 +8,7 @@ mod computer_use;
 mod deadline;
 mod decode;
 mod encode;
+mod events;
 mod image_chunks;
 mod policies;
 pub mod status;
@@ -16,12 +17,19 @@ mod unread;
 use std::{sync::Arc, time::Instant};
 
 use maka_policy_host::judge::Judge;
-use maka_proto::v1::{computer_use_server::ComputerUseServer, policies_server::PoliciesServer};
+use maka_proto::v1::{
+    computer_use_server::ComputerUseServer, events_server::EventsServer,
+    policies_server::PoliciesServer,
+};
 use tonic::{Extensions, Status};
 
-use self::{computer_use::ComputerUseService, policies::PoliciesService, status::Unauthenticated};
+use self::{
+    computer_use::ComputerUseService, events::EventsService, policies::PoliciesService,
+    status::Unauthenticated,
+};
 use crate::{
     error::CallError,
+    events::Events,
     forward::Forward,
     principal::{Principal, Role},
     serve::policy::DEFAULT_SET,
@@ -41,7 +49,9 @@ const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 pub struct Edge {
     /// Where calls about the desktop go.
     pub sessions: Sessions,
-    /// For `GetStatus` only.
+    /// What watchers watch.
+    pub events: Events,
+    /// For the status of the executor only.
     pub forward: Forward,
     /// For `GetStatus` and `GetGeneration` only.
     pub judge: Arc<Judge>,
@@ -66,6 +76,14 @@ pub fn computer_use(
     edge: Arc<Edge>,
 ) -> ComputerUseServer<impl maka_proto::v1::computer_use_server::ComputerUse> {
     ComputerUseServer::new(ComputerUseService(edge))
+        .max_decoding_message_size(MAX_REQUEST_BYTES)
+        .max_encoding_message_size(MAX_ANSWER_BYTES)
+}
+
+/// The service `maka.gateway.v1.Events`.
+#[must_use]
+pub fn events(edge: Arc<Edge>) -> EventsServer<impl maka_proto::v1::events_server::Events> {
+    EventsServer::new(EventsService(edge))
         .max_decoding_message_size(MAX_REQUEST_BYTES)
         .max_encoding_message_size(MAX_ANSWER_BYTES)
 }

@@ -157,17 +157,20 @@ pub enum Limit {
     SnapshotsInSession,
     /// Images whose bytes are in memory.
     ImagesAtOnce,
+    /// Watchers of one principal.
+    WatchersOfPrincipal,
 }
 
 impl Limit {
     /// Every bound.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SessionsOfPrincipal,
         Self::SessionsInTotal,
         Self::CallsInSession,
         Self::KeysInSession,
         Self::SnapshotsInSession,
         Self::ImagesAtOnce,
+        Self::WatchersOfPrincipal,
     ];
 
     /// The closed reason.
@@ -180,6 +183,7 @@ impl Limit {
             Self::KeysInSession => "keys_in_session",
             Self::SnapshotsInSession => "snapshots_in_session",
             Self::ImagesAtOnce => "images_at_once",
+            Self::WatchersOfPrincipal => "watchers_of_principal",
         }
     }
 
@@ -201,6 +205,9 @@ impl Limit {
                 "this session has used up its snapshots; end it and begin another"
             }
             Self::ImagesAtOnce => "too many images are being read; try again later",
+            Self::WatchersOfPrincipal => {
+                "this principal watches as often as it may; end one of its streams"
+            }
         }
     }
 
@@ -209,7 +216,10 @@ impl Limit {
     pub const fn passes_with_time(self) -> bool {
         match self {
             Self::SessionsInTotal | Self::CallsInSession | Self::ImagesAtOnce => true,
-            Self::SessionsOfPrincipal | Self::KeysInSession | Self::SnapshotsInSession => false,
+            Self::SessionsOfPrincipal
+            | Self::KeysInSession
+            | Self::SnapshotsInSession
+            | Self::WatchersOfPrincipal => false,
         }
     }
 }

@@ -15,7 +15,9 @@ use std::time::Duration;
 use maka_cu_host::error::LifecycleCause;
 use maka_cu_host::selection::{NoBackend, Selection};
 use maka_cu_host::status::{Negotiated, Status};
-use maka_cu_host::{CallError as ExecutorError, CallOptions, MakaCuLifecycleError, MakaCuService};
+use maka_cu_host::{
+    CallError as ExecutorError, CallOptions, EventStream, MakaCuLifecycleError, MakaCuService,
+};
 use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::geometry::{ImagePoint, ScreenPoint, screen_to_image};
 use maka_cu_protocol::ids::{SessionId, ToolCallId, WindowKey};
@@ -149,6 +151,12 @@ impl Forward {
     #[must_use]
     pub fn watch_status(&self) -> Option<watch::Receiver<Status>> {
         self.service().ok().map(MakaCuService::watch_status)
+    }
+
+    /// What the supervisor tells from now on. Nothing when there is no back end.
+    #[must_use]
+    pub fn events(&self) -> Option<EventStream> {
+        self.service().ok().map(MakaCuService::events)
     }
 
     /// Starts the executor. Why it could not be started is in [`Forward::status`].

@@ -10,7 +10,10 @@ use std::time::Duration;
 use maka_cu_host::Status;
 use maka_cu_protocol::sets::ServiceState;
 use maka_policy_host::judge::Judge;
-use maka_proto::v1::{computer_use_server::ComputerUseServer, policies_server::PoliciesServer};
+use maka_proto::v1::{
+    computer_use_server::ComputerUseServer, events_server::EventsServer,
+    policies_server::PoliciesServer,
+};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +23,9 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 use crate::policy::standing::StandingWatch;
 
 /// The names that are answered, beside `""`.
-const SERVICES: [&str; 2] = [
+const SERVICES: [&str; 3] = [
     <ComputerUseServer<()> as NamedService>::NAME,
+    <EventsServer<()> as NamedService>::NAME,
     <PoliciesServer<()> as NamedService>::NAME,
 ];
 

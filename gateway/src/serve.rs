@@ -33,6 +33,7 @@ use crate::{
         authenticate::{Authenticate, AuthenticateLayer},
     },
     config::{self, Config},
+    events::Events,
     forward::Forward,
     health,
     listen::{self, ListenError, OwnedFile, counted::Connections},
@@ -146,6 +147,7 @@ struct Gateway {
     engine: Engine,
     judge: Arc<Judge>,
     forward: Forward,
+    events: Events,
     sessions: Sessions,
     directory: Arc<Directory>,
     policy: (watch::Sender<Standing>, StandingWatch),
@@ -178,6 +180,8 @@ impl Gateway {
             .map_err(|error| ServeError::Judge(Box::new(error)))?;
         let judge = Arc::new(judge);
         let forward = Forward::new(executor::select(config), Arc::clone(&judge));
+        // Nothing was started yet, so nothing happens between the status and the events that follow it.
+        let events = Events::new(forward.status().zip(forward.events()));
         let settings = SessionSettings {
             idle_ttl: config.session.idle_ttl_ms.as_millis(),
             per_principal: config.session.max_per_principal.as_usize(),
@@ -195,6 +199,7 @@ impl Gateway {
             policy.1.clone(),
             secret,
             history,
+            events.clone(),
             settings,
         );
         let directory = Arc::new(Directory::new(&config.principals));
@@ -202,6 +207,7 @@ impl Gateway {
             engine,
             judge,
             forward,
+            events,
             sessions,
             directory,
             policy,
@@ -218,6 +224,7 @@ impl Gateway {
             engine,
             judge,
             forward,
+            events,
             sessions,
             directory,
             policy: (policy_sender, policy_standing),
@@ -236,6 +243,7 @@ impl Gateway {
 
         let edge = Arc::new(Edge {
             sessions: sessions.clone(),
+            events: events.clone(),
             forward: forward.clone(),
             judge: Arc::clone(&judge),
             settings: EdgeSettings {
@@ -264,6 +272,13 @@ impl Gateway {
             });
         }
 
+        if let Some(heard) = forward.events() {
+            let events = events.clone();
+            tasks.spawn(async move {
+                events.follow(heard).await;
+                Ok(())
+            });
+        }
         let starting = forward.clone();
         let start_stop = stop.drain.clone();
         tasks.spawn(async move {
@@ -293,7 +308,7 @@ impl Gateway {
         stop.drain.cancel();
         tracing::info!("ending");
         tokio::select! {
-            () = end(&sessions, &forward, &mut tasks) => {}
+            () = end(&sessions, &forward, &events, &mut tasks) => {}
             // What is dropped here ends by itself: the supervisor kills its executor when it goes.
             () = stop.hurry.cancelled() => tracing::warn!("ending without waiting"),
         }
@@ -320,10 +335,16 @@ async fn until_told_or_failed(
 }
 
 /// Sessions first, so that what they hold is let go of while the executor still listens; then the executor; then
-/// the connections, whose calls all have their answers by now.
-async fn end(sessions: &Sessions, forward: &Forward, tasks: &mut JoinSet<Result<(), ServeError>>) {
+/// watchers, who have seen all of it; then the connections, whose calls all have their answers by now.
+async fn end(
+    sessions: &Sessions,
+    forward: &Forward,
+    events: &Events,
+    tasks: &mut JoinSet<Result<(), ServeError>>,
+) {
     sessions.shutdown().await;
     forward.dispose().await;
+    events.close();
     let connections = async {
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended.map_err(ServeError::from).flatten() {
@@ -383,6 +404,7 @@ where
                 .expect("the descriptor sets were made by the build"),
         )
         .add_service(api::computer_use(Arc::clone(&edge)))
+        .add_service(api::events(Arc::clone(&edge)))
         .add_service(api::policies(edge))
         .prepare();
     layer.layer(routes)

@@ -47,6 +47,7 @@ use answer::{
 };
 use call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use caller::{Caller, PrincipalName, Reach};
+pub(crate) use core::unix_ms;
 use ended::Ended;
 use held::HeldButtons;
 use history::History;
@@ -58,6 +59,10 @@ use shared::Shared;
 use task::{Inbox, Task};
 
 use crate::error::{CallError, Limit};
+use crate::events::{
+    Events,
+    what::{EndReason, LiveSession},
+};
 use crate::forward::{Forward, Sending};
 use crate::policy::{actions::TextKey, standing::StandingWatch};
 
@@ -136,10 +141,12 @@ impl Sessions {
         policy: StandingWatch,
         secret: RequestSecret,
         history: History,
+        events: Events,
         settings: SessionSettings,
     ) -> Self {
         let parts = core::Parts {
             forward,
+            events,
             judge,
             owners: Arc::new(Owners::default()),
             budget: mirror::Budget::default(),
@@ -203,6 +210,7 @@ impl Sessions {
                 end: entry.end.clone(),
                 shared,
                 forward: self.0.parts.forward.clone(),
+                events: self.0.parts.events.clone(),
             },
             idle_ttl: self.0.settings.idle_ttl,
             ended: ended_sender,
@@ -225,6 +233,11 @@ impl Sessions {
             return Err(CallError::Limit(Limit::SessionsOfPrincipal));
         }
         entries.by_id.insert(id.clone(), entry);
+        self.0.parts.events.session_began(LiveSession {
+            id: id.clone(),
+            principal: caller.principal.clone(),
+            began_unix_ms: summary.began_unix_ms,
+        });
         let registry = Arc::clone(&self.0);
         self.0.tasks.spawn(task.run(move |id| {
             registry
@@ -267,6 +280,13 @@ impl Sessions {
                 .remove(session)
                 .ok_or(CallError::SessionUnknown)?
         };
+        entry
+            .shared
+            .end_because(if entry.owner == caller.principal {
+                EndReason::Caller
+            } else {
+                EndReason::Operator
+            });
         entry.end.cancel();
         // The task sends before it ends; a task that is gone without having sent has dropped everything.
         let ended = entry
@@ -577,7 +597,10 @@ impl Sessions {
             entries
                 .by_id
                 .values()
-                .map(|entry| entry.end.clone())
+                .map(|entry| {
+                    entry.shared.end_because(EndReason::Shutdown);
+                    entry.end.clone()
+                })
                 .collect()
         };
         ending.iter().for_each(CancellationToken::cancel);

@@ -28,6 +28,7 @@ async fn no_output_holds_text_or_tokens() {
     });
     let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Fake(script))).await;
     let agent = gateway.agent();
+    let watching = gateway.client(Role::Operator).watch().await;
     let session_id = agent.begin().await;
     let frame = agent
         .snapshot_app(&session_id, "org.example.Notes")
@@ -85,7 +86,10 @@ async fn no_output_holds_text_or_tokens() {
         .expect_err("not a token");
     texts.push(format!("{unknown:?}"));
 
-    let folder = gateway.stop().await;
+    let (folder, told) = tokio::join!(gateway.stop(), watching.rest());
+    let told = told.expect("an end in order");
+    assert!(told.len() > 10, "actions, a crash, a restart and the end");
+    texts.push(format!("{told:?}"));
     // The wire log and the configuration of the test are the only files that may hold them.
     let own = ["wire.jsonl", "script.json"];
     collect(folder.path(), &own, &mut texts);

@@ -42,6 +42,7 @@ async fn grpcurl_lists_describes_and_calls() {
     let services = tools::stdout(list).await;
     for service in [
         "maka.gateway.v1.ComputerUse",
+        "maka.gateway.v1.Events",
         "maka.gateway.v1.Policies",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",

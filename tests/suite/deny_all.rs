@@ -28,6 +28,7 @@ async fn a_deny_all_set_lets_nothing_but_control_through() {
     let mut client = agent.computer_use.clone();
 
     // Not judged: about the gateway, or control.
+    let mut watching = agent.watch().await;
     client
         .get_status(GetStatusRequest {})
         .await
@@ -124,6 +125,16 @@ async fn a_deny_all_set_lets_nothing_but_control_through() {
         })
         .await
         .expect("a deny-all set never blocks a release");
+
+    while !matches!(watching.next().await, event::Event::SessionEnded(_)) {}
+    assert!(
+        !watching
+            .seen()
+            .iter()
+            .any(|event| matches!(event, event::Event::ActionBegan(_))),
+        "nothing was sent, so nothing began: {:?}",
+        watching.seen()
+    );
 
     let methods = gateway.wire_methods();
     assert!(

@@ -5,6 +5,7 @@ mod canary;
 mod cancel;
 mod clients;
 mod deny_all;
+mod events;
 mod health;
 mod held;
 mod idempotency;

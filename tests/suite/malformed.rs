@@ -222,6 +222,12 @@ async fn every_other_method_names_its_field() {
     fixture.assert_violation("session_id", sent, answer);
     let answer = client.end_session(EndSessionRequest::default()).await;
     fixture.assert_violation("session_id", sent, answer);
+    for session_id in [String::new(), "x".repeat(1000)] {
+        let session_id = Some(session_id);
+        let mut events = fixture.agent.events.clone();
+        let answer = events.watch(WatchRequest { session_id }).await;
+        fixture.assert_violation("session_id", sent, answer);
+    }
     for (field, request) in [
         (
             "app",

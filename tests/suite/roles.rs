@@ -10,7 +10,7 @@ use tonic::Code;
 /// deciding.
 fn allowed(method: &str) -> &'static [Role] {
     match method.rsplit('/').next().unwrap_or_default() {
-        "GetStatus" | "ListSessions" => &[Role::Agent, Role::Viewer, Role::Operator],
+        "GetStatus" | "ListSessions" | "Watch" => &[Role::Agent, Role::Viewer, Role::Operator],
         "CheckPermissions" | "BeginSession" | "EndSession" | "ListApps" | "LaunchApp"
         | "ListWindows" | "Snapshot" | "Dispatch" | "CaptureScreen" | "ReadImage" => {
             &[Role::Agent, Role::Operator]
@@ -24,7 +24,7 @@ fn allowed(method: &str) -> &'static [Role] {
 async fn each_method_answers_its_roles_and_refuses_the_others() {
     let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Virtual)).await;
     let methods = raw::methods();
-    assert!(methods.len() >= 13, "{methods:?}");
+    assert!(methods.len() >= 14, "{methods:?}");
     for method in &methods {
         let nobody = raw::call(gateway.channel(), method, None, Vec::new()).await;
         assert_eq!(

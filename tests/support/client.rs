@@ -3,8 +3,9 @@
 use maka_cu_protocol::ids::Digest;
 use maka_proto::v1::{
     self, BeginSessionRequest, DispatchRequest, DispatchResult, ElementTarget, ImageDelivery,
-    ObserveAfter, SnapshotRequest, Tier, WindowRef, computer_use_client::ComputerUseClient,
-    dispatch_request, policies_client::PoliciesClient, snapshot_request,
+    ObserveAfter, SnapshotRequest, Tier, WatchRequest, WindowRef,
+    computer_use_client::ComputerUseClient, dispatch_request, events_client::EventsClient,
+    policies_client::PoliciesClient, snapshot_request,
 };
 use tonic::{
     Request, Status,
@@ -13,6 +14,8 @@ use tonic::{
     transport::Channel,
 };
 use tonic_types::{ErrorDetails, StatusExt as _};
+
+use crate::events::Watching;
 
 /// Adds a bearer token, or nothing for an anonymous caller.
 #[derive(Clone)]
@@ -43,6 +46,8 @@ pub type Authorized = InterceptedService<Channel, Bearer>;
 pub struct Client {
     /// `maka.gateway.v1.ComputerUse`.
     pub computer_use: ComputerUseClient<Authorized>,
+    /// `maka.gateway.v1.Events`.
+    pub events: EventsClient<Authorized>,
     /// `maka.gateway.v1.Policies`.
     pub policies: PoliciesClient<Authorized>,
 }
@@ -58,6 +63,7 @@ impl Client {
         }));
         Self {
             computer_use: ComputerUseClient::with_interceptor(channel.clone(), bearer.clone()),
+            events: EventsClient::with_interceptor(channel.clone(), bearer.clone()),
             policies: PoliciesClient::with_interceptor(channel.clone(), bearer),
         }
     }
@@ -70,6 +76,21 @@ impl Client {
             .await
             .expect("a session begins");
         answer.into_inner().session_id
+    }
+
+    /// Watches everything this principal may see.
+    pub async fn watch(&self) -> Watching {
+        let answer = self.events.clone().watch(WatchRequest::default()).await;
+        Watching::new(answer.expect("the watch begins").into_inner())
+    }
+
+    /// Ends a session.
+    pub async fn end(&self, session_id: &str) {
+        let request = v1::EndSessionRequest {
+            session_id: session_id.into(),
+        };
+        let ended = self.computer_use.clone().end_session(request).await;
+        ended.expect("the session ends");
     }
 
     /// Observes the frontmost window of `app_id`.

@@ -6,6 +6,7 @@ pub mod binaries;
 pub mod client;
 #[cfg(target_os = "linux")]
 pub mod desktop;
+pub mod events;
 pub mod fake;
 pub mod gateway;
 pub mod raw;

@@ -21,7 +21,7 @@ const WATCHERS: Access = Access::Roles(&[Role::Agent, Role::Viewer, Role::Operat
 const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 17] = [
+pub const TABLE: [(&str, Access); 18] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -34,6 +34,7 @@ pub const TABLE: [(&str, Access); 17] = [
     ("/maka.gateway.v1.ComputerUse/Dispatch", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/CaptureScreen", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/ReadImage", DRIVERS),
+    ("/maka.gateway.v1.Events/Watch", WATCHERS),
     ("/maka.gateway.v1.Policies/GetGeneration", AUTHORS),
     ("/grpc.health.v1.Health/Check", Access::Open),
     ("/grpc.health.v1.Health/Watch", Access::Open),
@@ -121,6 +122,7 @@ mod tests {
                     &[Agent, Viewer, Operator]
                 }
                 ("/maka.gateway.v1.ComputerUse", _) => &[Agent, Operator],
+                ("/maka.gateway.v1.Events", _) => &[Agent, Viewer, Operator],
                 ("/maka.gateway.v1.Policies", _) => &[Author, Operator],
                 _ => &[Agent, Viewer, Author, Operator],
             };

@@ -10,6 +10,7 @@ mod dispatch;
 mod launch;
 mod read;
 mod release;
+mod shown;
 
 pub(crate) use dispatch::request_of_dispatch;
 pub(crate) use launch::request_of_launch;
@@ -44,6 +45,7 @@ use super::secret::RequestSecret;
 use super::shared::Shared;
 use super::state::Happening;
 use crate::error::CallError;
+use crate::events::Events;
 use crate::forward::{Forward, Sending};
 use crate::policy::{self, actions::TextKey, standing::StandingWatch};
 
@@ -60,6 +62,7 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) forward: Forward,
+    pub(crate) events: Events,
     pub(crate) judge: Arc<Judge>,
     pub(crate) owners: Arc<Owners>,
     pub(crate) budget: Budget,

@@ -370,6 +370,11 @@ impl Mirror {
         self.find(id).map(|row| row.new.window.pid)
     }
 
+    /// The window that a snapshot is of.
+    pub(crate) fn window(&self, id: &SnapshotId) -> Option<WindowKey> {
+        self.find(id).map(|row| row.new.window)
+    }
+
     /// Whether a snapshot can still be quoted, or is being used right now.
     pub(crate) fn holds(&self, id: &SnapshotId) -> bool {
         self.find(id).is_some()
@@ -414,11 +419,6 @@ impl Mirror {
         for epoch in self.rows.keys().copied().collect::<Vec<_>>() {
             self.die(epoch, SnapshotState::Superseded);
         }
-    }
-
-    /// The window that a snapshot shows.
-    pub(crate) fn window(&self, id: &SnapshotId) -> Option<WindowKey> {
-        self.find(id).map(|row| row.new.window)
     }
 
     /// When each live row expires.

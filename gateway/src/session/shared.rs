@@ -1,7 +1,7 @@
 //! What is visible of a session from outside its task, in short critical sections and atomics.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::unix_ms;
 use super::image::Images;
 use super::state::{Happening, Machine};
+use crate::events::what::EndReason;
 
 /// See the module.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     begun: AtomicU64,
     /// The session's task has ended.
     over: AtomicBool,
+    end_reason: OnceLock<EndReason>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ impl Shared {
             stopped: CancellationToken::new(),
             begun: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            end_reason: OnceLock::new(),
         }
     }
 
@@ -95,6 +98,16 @@ impl Shared {
     /// Whether it has.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Somebody ends the session. The first one who does is remembered.
+    pub(crate) fn end_because(&self, reason: EndReason) {
+        self.end_reason.get_or_init(|| reason);
+    }
+
+    /// Why the session ends; when nobody ended it, nobody used it.
+    pub(crate) fn end_reason(&self) -> EndReason {
+        self.end_reason.get().copied().unwrap_or(EndReason::Idle)
     }
 
     /// A call names the session.

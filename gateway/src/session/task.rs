@@ -24,6 +24,7 @@ use super::held::Held;
 use super::job::{Job, Reply, Running, Work};
 use super::shared::Shared;
 use crate::error::CallError;
+use crate::events::Events;
 use crate::forward::Forward;
 
 /// Calls that may wait in the mailbox; when it is full, further calls are refused with `calls_in_session`.
@@ -62,6 +63,7 @@ pub(crate) struct Inbox {
     pub(crate) end: CancellationToken,
     pub(crate) shared: Arc<Shared>,
     pub(crate) forward: Forward,
+    pub(crate) events: Events,
 }
 
 impl Task {
@@ -89,6 +91,8 @@ impl Task {
         self.left.keep(self.inbox.id.clone(), self.owner, keys);
         let ended = self.core.end().await;
         tracing::info!(session_id = %self.inbox.id, "session ended");
+        let reason = self.inbox.shared.end_reason();
+        self.inbox.events.session_ended(&self.inbox.id, reason);
         self.ended.send_replace(Some(ended));
     }
 

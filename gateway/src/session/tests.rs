@@ -27,6 +27,7 @@ fn sessions(folder: &Path, settings: SessionSettings) -> Sessions {
         StandingWatch::new(Standing::Absent).1,
         RequestSecret::random().unwrap(),
         History::default(),
+        Events::new(None),
         settings,
     )
 }
@@ -218,6 +219,7 @@ async fn a_deadline_that_passes_in_the_queue_leaves_the_key_to_be_taken() {
         end: CancellationToken::new(),
         shared,
         forward: sessions.0.parts.forward.clone(),
+        events: sessions.0.parts.events.clone(),
     };
     let (done, running) = oneshot::channel();
     let (heard, _hears) = oneshot::channel();

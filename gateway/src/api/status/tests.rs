@@ -108,6 +108,11 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             Code::ResourceExhausted,
             "after_delay",
         ),
+        (
+            CallError::Limit(Limit::WatchersOfPrincipal),
+            Code::ResourceExhausted,
+            "never",
+        ),
         (CallError::KeyConflict, Code::AlreadyExists, "never"),
         (CallError::ImageUnknown, Code::NotFound, "after_observe"),
         (

@@ -169,6 +169,7 @@ impl Core {
         }
         self.meter.acted(context.turn, Instant::now());
         self.publish();
+        let shown = self.show_dispatch(call);
         let answer = sent.await;
         let settled = self
             .settle_dispatch(call, &negotiated, plan.method, receipt, answer)
@@ -176,6 +177,7 @@ impl Core {
         if let (Some((action, held)), Ok(outcome)) = (pointed, &settled) {
             self.keep_books(&action, held, outcome);
         }
+        self.dispatch_shown(shown, &settled);
         settled
     }
 

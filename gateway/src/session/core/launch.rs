@@ -122,6 +122,7 @@ impl Core {
         })?;
         self.meter.acted(context.turn, Instant::now());
         let decision_id = receipt.decision_id().as_str().to_owned();
+        let shown = self.show_launch(call);
         let outcome = match sent.await {
             Ok(answer) => Ok(self.launched(&receipt, answer.value)),
             Err(error) if error.possibly_delivered() => Ok(outcome::launch_lost(
@@ -144,6 +145,7 @@ impl Core {
             ),
             Err(_) => self.log_not_forwarded(&receipt),
         }
+        self.launch_shown(shown, &outcome);
         outcome
     }
 
