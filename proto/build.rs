@@ -6,10 +6,11 @@ use std::{env, error::Error, fs, path::PathBuf};
 use prost::Message as _;
 
 /// One file per service; `common.proto` holds what services share.
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "maka/gateway/v1/common.proto",
     "maka/gateway/v1/computer_use.proto",
     "maka/gateway/v1/events.proto",
+    "maka/gateway/v1/operator.proto",
     "maka/gateway/v1/policies.proto",
 ];
 

@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod events;
 mod image_chunks;
+mod operator;
 mod policies;
 pub mod status;
 mod unread;
@@ -19,13 +20,13 @@ use std::{sync::Arc, time::Instant};
 use maka_policy_host::judge::Judge;
 use maka_proto::v1::{
     computer_use_server::ComputerUseServer, events_server::EventsServer,
-    policies_server::PoliciesServer,
+    operator_server::OperatorServer, policies_server::PoliciesServer,
 };
 use tonic::{Extensions, Status};
 
 use self::{
-    computer_use::ComputerUseService, events::EventsService, policies::PoliciesService,
-    status::Unauthenticated,
+    computer_use::ComputerUseService, events::EventsService, operator::OperatorService,
+    policies::PoliciesService, status::Unauthenticated,
 };
 use crate::{
     error::CallError,
@@ -84,6 +85,14 @@ pub fn computer_use(
 #[must_use]
 pub fn events(edge: Arc<Edge>) -> EventsServer<impl maka_proto::v1::events_server::Events> {
     EventsServer::new(EventsService(edge))
+        .max_decoding_message_size(MAX_REQUEST_BYTES)
+        .max_encoding_message_size(MAX_ANSWER_BYTES)
+}
+
+/// The service `maka.gateway.v1.Operator`.
+#[must_use]
+pub fn operator(edge: Arc<Edge>) -> OperatorServer<impl maka_proto::v1::operator_server::Operator> {
+    OperatorServer::new(OperatorService(edge))
         .max_decoding_message_size(MAX_REQUEST_BYTES)
         .max_encoding_message_size(MAX_ANSWER_BYTES)
 }

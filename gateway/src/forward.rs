@@ -8,6 +8,8 @@
 //!
 //! Knows nothing of gRPC, and of policies only permits and the record of control messages.
 
+mod restart;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,6 +43,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+
+use restart::Restarts;
 
 /// How long a call waits for an executor that is starting. A restart usually fits into it; the first start may not, and
 /// its callers get an answer at once rather than after ten seconds (field report F8).
@@ -108,6 +112,7 @@ struct Inner {
     greeted: AtomicU64,
     /// The last generation of which an answer was quarantined.
     distrusted: AtomicU64,
+    restarts: Restarts,
 }
 
 #[derive(Debug)]
@@ -129,6 +134,7 @@ impl Forward {
             judge,
             greeted: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
+            restarts: Restarts::default(),
         }))
     }
 
@@ -177,6 +183,29 @@ impl Forward {
         if let Ok(service) = self.service() {
             service.dispose().await;
         }
+        self.0.restarts.end().await;
+    }
+
+    /// Ends the executor (SIGTERM, its grace, SIGKILL) and starts another one with every attempt available again. Whoever
+    /// asks while a restart is under way shares it; leaving does not stop it.
+    pub(crate) async fn restart(&self) -> Result<Arc<Negotiated>, NotReady> {
+        self.service().map_err(NotReady::NoBackend)?;
+        let begin = || {
+            tracing::warn!("the executor is restarted on request");
+            let log = self.0.judge.log();
+            log.control(ControlKind::ExecutorStop, None);
+            let this = self.clone();
+            async move {
+                match this.service() {
+                    Ok(service) => service.restart().await,
+                    Err(_) => Err(is_disposed(0)),
+                }
+            }
+        };
+        let restarted = self.0.restarts.join(begin).await;
+        restarted
+            .unwrap_or_else(|| Err(is_disposed(0)))
+            .map_err(NotReady::Lifecycle)
     }
 
     /// Whether the operator let the executor move the system pointer: what this gateway said in the handshake.
@@ -515,12 +544,17 @@ fn options(service: &MakaCuService, sending: Sending, generation: Option<u64>) -
 
 /// No back end: whoever gets here asked [`Forward::ready`] first, which said so.
 fn disposed(generation: u64) -> ExecutorError {
+    ExecutorError::Lifecycle(is_disposed(generation))
+}
+
+/// What a service says when it is gone.
+fn is_disposed(generation: u64) -> MakaCuLifecycleError {
     use maka_cu_protocol::sets::{LifecycleCode, RequestStage};
-    ExecutorError::Lifecycle(MakaCuLifecycleError {
+    MakaCuLifecycleError {
         code: LifecycleCode::ServiceUnavailable,
         generation,
         stage: RequestStage::Queued,
         method: None,
         cause: LifecycleCause::Disposed,
-    })
+    }
 }

@@ -12,7 +12,7 @@ use maka_cu_protocol::sets::ServiceState;
 use maka_policy_host::judge::Judge;
 use maka_proto::v1::{
     computer_use_server::ComputerUseServer, events_server::EventsServer,
-    policies_server::PoliciesServer,
+    operator_server::OperatorServer, policies_server::PoliciesServer,
 };
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -23,9 +23,10 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 use crate::policy::standing::StandingWatch;
 
 /// The names that are answered, beside `""`.
-const SERVICES: [&str; 3] = [
+const SERVICES: [&str; 4] = [
     <ComputerUseServer<()> as NamedService>::NAME,
     <EventsServer<()> as NamedService>::NAME,
+    <OperatorServer<()> as NamedService>::NAME,
     <PoliciesServer<()> as NamedService>::NAME,
 ];
 

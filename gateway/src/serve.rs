@@ -405,6 +405,7 @@ where
         )
         .add_service(api::computer_use(Arc::clone(&edge)))
         .add_service(api::events(Arc::clone(&edge)))
+        .add_service(api::operator(Arc::clone(&edge)))
         .add_service(api::policies(edge))
         .prepare();
     layer.layer(routes)

@@ -32,6 +32,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
 use maka_cu_protocol::results::{Answer, Permissions};
@@ -395,6 +396,28 @@ impl Sessions {
             }
         };
         until(context.deadline, check).await
+    }
+
+    /// Ends the executor and starts another one; see [`Forward::restart`]. Belongs to no session; recorded, never judged.
+    ///
+    /// # Errors
+    /// Why there is no ready executor. After the deadline the restart goes on.
+    pub async fn restart_executor(
+        &self,
+        context: CallContext,
+    ) -> Result<Arc<Negotiated>, CallError> {
+        // A deadline is looked at after its call was polled, and this one would have begun by then.
+        if context
+            .deadline
+            .is_some_and(|deadline| deadline <= Instant::now())
+        {
+            return Err(CallError::Deadline { stage: None });
+        }
+        let restarted = async {
+            let restarted = self.0.parts.forward.restart().await;
+            restarted.map_err(outcome::not_ready)
+        };
+        until(context.deadline, restarted).await
     }
 
     /// What runs now.

@@ -43,6 +43,7 @@ async fn grpcurl_lists_describes_and_calls() {
     for service in [
         "maka.gateway.v1.ComputerUse",
         "maka.gateway.v1.Events",
+        "maka.gateway.v1.Operator",
         "maka.gateway.v1.Policies",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",

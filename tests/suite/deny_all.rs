@@ -3,7 +3,7 @@
 
 use integration_tests::{
     client::{click, on_element, reason, set_value},
-    gateway::{Executor, GatewayOptions, GatewayProcess, Policy},
+    gateway::{Executor, GatewayOptions, GatewayProcess, Policy, Role},
 };
 use maka_proto::v1::{self, *};
 use serde_json::json;
@@ -29,6 +29,14 @@ async fn a_deny_all_set_lets_nothing_but_control_through() {
 
     // Not judged: about the gateway, or control.
     let mut watching = agent.watch().await;
+    let restarted = gateway
+        .client(Role::Operator)
+        .operator
+        .restart_executor(RestartExecutorRequest {})
+        .await
+        .expect("an operator's word, and no action")
+        .into_inner();
+    assert_eq!(restarted.generation, 2);
     client
         .get_status(GetStatusRequest {})
         .await

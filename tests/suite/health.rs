@@ -28,6 +28,7 @@ async fn health_knows_its_services_by_name() {
         ("", Ok(ServingStatus::Serving)),
         ("maka.gateway.v1.ComputerUse", Ok(ServingStatus::Serving)),
         ("maka.gateway.v1.Events", Ok(ServingStatus::Serving)),
+        ("maka.gateway.v1.Operator", Ok(ServingStatus::Serving)),
         ("maka.gateway.v1.Policies", Ok(ServingStatus::Serving)),
         ("nope", Err(Code::NotFound)),
     ] {

@@ -12,6 +12,7 @@ mod idempotency;
 mod linux_desktop;
 mod listeners;
 mod malformed;
+mod operator;
 mod outcomes;
 mod pictures;
 mod points;

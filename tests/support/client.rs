@@ -5,7 +5,7 @@ use maka_proto::v1::{
     self, BeginSessionRequest, DispatchRequest, DispatchResult, ElementTarget, ImageDelivery,
     ObserveAfter, SnapshotRequest, Tier, WatchRequest, WindowRef,
     computer_use_client::ComputerUseClient, dispatch_request, events_client::EventsClient,
-    policies_client::PoliciesClient, snapshot_request,
+    operator_client::OperatorClient, policies_client::PoliciesClient, snapshot_request,
 };
 use tonic::{
     Request, Status,
@@ -48,6 +48,8 @@ pub struct Client {
     pub computer_use: ComputerUseClient<Authorized>,
     /// `maka.gateway.v1.Events`.
     pub events: EventsClient<Authorized>,
+    /// `maka.gateway.v1.Operator`.
+    pub operator: OperatorClient<Authorized>,
     /// `maka.gateway.v1.Policies`.
     pub policies: PoliciesClient<Authorized>,
 }
@@ -64,6 +66,7 @@ impl Client {
         Self {
             computer_use: ComputerUseClient::with_interceptor(channel.clone(), bearer.clone()),
             events: EventsClient::with_interceptor(channel.clone(), bearer.clone()),
+            operator: OperatorClient::with_interceptor(channel.clone(), bearer.clone()),
             policies: PoliciesClient::with_interceptor(channel.clone(), bearer),
         }
     }

@@ -20,8 +20,11 @@ const WATCHERS: Access = Access::Roles(&[Role::Agent, Role::Viewer, Role::Operat
 /// Whoever works on policies.
 const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 
+/// Whoever runs the gateway.
+const OPERATORS: Access = Access::Roles(&[Role::Operator]);
+
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 18] = [
+pub const TABLE: [(&str, Access); 19] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -35,6 +38,7 @@ pub const TABLE: [(&str, Access); 18] = [
     ("/maka.gateway.v1.ComputerUse/CaptureScreen", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/ReadImage", DRIVERS),
     ("/maka.gateway.v1.Events/Watch", WATCHERS),
+    ("/maka.gateway.v1.Operator/RestartExecutor", OPERATORS),
     ("/maka.gateway.v1.Policies/GetGeneration", AUTHORS),
     ("/grpc.health.v1.Health/Check", Access::Open),
     ("/grpc.health.v1.Health/Watch", Access::Open),
@@ -123,6 +127,7 @@ mod tests {
                 }
                 ("/maka.gateway.v1.ComputerUse", _) => &[Agent, Operator],
                 ("/maka.gateway.v1.Events", _) => &[Agent, Viewer, Operator],
+                ("/maka.gateway.v1.Operator", _) => &[Operator],
                 ("/maka.gateway.v1.Policies", _) => &[Author, Operator],
                 _ => &[Agent, Viewer, Author, Operator],
             };

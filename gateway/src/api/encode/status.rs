@@ -22,27 +22,31 @@ pub(crate) fn failure(last: &LastFailure) -> v1::ExecutorFailure {
 /// Who runs; `None` until a handshake succeeded.
 #[must_use]
 pub(crate) fn executor(status: &Status, back_end: &str) -> Option<v1::Executor> {
-    let negotiated: &Negotiated = status.executor.as_deref()?;
+    let negotiated = status.executor.as_deref()?;
+    Some(introduced(negotiated, status.pin.as_ref(), back_end))
+}
+
+/// An executor as its handshake introduced it.
+#[must_use]
+pub(crate) fn introduced(
+    negotiated: &Negotiated,
+    file: Option<&Pin>,
+    back_end: &str,
+) -> v1::Executor {
     let identity = &negotiated.handshake.executor;
-    Some(v1::Executor {
+    v1::Executor {
         name: identity.name.clone(),
         version: identity.version.clone(),
         commit: identity.commit.clone(),
         pid: negotiated.pid,
-        digest: status
-            .pin
-            .as_ref()
+        digest: file
             .map(|pin| format!("sha256:{}", pin.digest))
             .unwrap_or_default(),
-        pin: status
-            .pin
-            .as_ref()
-            .map_or(v1::DigestPin::Unspecified, pin)
-            .into(),
+        pin: file.map_or(v1::DigestPin::Unspecified, pin).into(),
         back_end: back_end.to_owned(),
         capabilities: Some(capabilities(&negotiated.handshake.capabilities)),
         limits: Some(limits(&negotiated.handshake.limits)),
-    })
+    }
 }
 
 const fn pin(pin: &Pin) -> v1::DigestPin {
