@@ -324,6 +324,15 @@ async fn a_release_tells_an_agent_nothing_of_others() {
     gateway.stop().await;
 }
 
+/// A client whose connection takes so many bytes of a stream that is not read, and then no more.
+fn narrow(gateway: &GatewayProcess, role: Role, bytes: u32) -> Client {
+    let channel = Endpoint::from_shared(format!("http://{}", gateway.address()))
+        .expect("an address")
+        .initial_stream_window_size(bytes)
+        .connect_lazy();
+    Client::new(&channel, Some(&role.token()))
+}
+
 /// Why a session ended: its owner, an operator, nobody's use, the gateway's end. The last is the story of a drain as
 /// well (I9): every watcher gets it to the end, with status OK, although another one does not read at all.
 #[tokio::test]
@@ -348,7 +357,7 @@ async fn a_session_ends_for_a_reason() {
     }
     agent.snapshot_app(&by_nobody, APP).await.expect("a frame");
     let late = agent.watch().await;
-    let deaf = operator.watch().await;
+    let deaf = narrow(&gateway, Role::Operator, 16).watch().await;
     let (folder, seen) = tokio::join!(gateway.stop(), watching.rest());
     let seen = seen.expect("an end in order");
     let ended = position(&seen, |event| {
@@ -390,13 +399,7 @@ async fn a_watcher_that_does_not_read_holds_nobody_up() {
     options.log_level = "info";
     let gateway = GatewayProcess::serving(options).await;
     let agent = gateway.agent();
-    let narrow = Endpoint::from_shared(format!("http://{}", gateway.address()))
-        .expect("an address")
-        .initial_stream_window_size(1024)
-        .connect_lazy();
-    let mut slow = Client::new(&narrow, Some(&Role::Viewer.token()))
-        .watch()
-        .await;
+    let mut slow = narrow(&gateway, Role::Viewer, 1024).watch().await;
     let mut quick = gateway.client(Role::Viewer).watch().await;
     let before = resident_kib(&gateway);
     let mut last = String::new();
