@@ -120,6 +120,47 @@ async fn an_action_is_told_from_begin_to_end() {
     gateway.stop().await;
 }
 
+/// G4: an event is there when it happens, not when the next one does. A launch acts on no window, so it is shown above
+/// all of them, nowhere.
+#[tokio::test]
+async fn an_event_is_told_when_it_happens() {
+    let gateway = start(json!({})).await;
+    let agent = gateway.agent();
+    let mut watching = agent.watch().await;
+    let What::Current(_) = watching.next().await else {
+        panic!("{:?}", watching.seen())
+    };
+    let session_id = agent.begin().await;
+    let What::SessionBegan(_) = watching.next().await else {
+        panic!("{:?}", watching.seen())
+    };
+    let mut client = agent.computer_use.clone();
+    let launched = client.launch_app(v1::LaunchAppRequest {
+        session_id: session_id.clone(),
+        tool_call_id: "launch".into(),
+        app: "Notes".into(),
+        ..Default::default()
+    });
+    let launched = launched.await.expect("allowed").into_inner();
+    let What::ActionBegan(began) = watching.next().await else {
+        panic!("{:?}", watching.seen())
+    };
+    assert_eq!(
+        (began.action_id.as_str(), began.kind()),
+        ("launch", ActionKind::Other)
+    );
+    assert!(began.keep_elevated && began.point_screen.is_none() && began.target_window.is_none());
+    let What::ActionEnded(ended) = watching.next().await else {
+        panic!("{:?}", watching.seen())
+    };
+    assert_eq!((ended.outcome(), ended.pulse), (launched.outcome(), false));
+    agent.end(&session_id).await;
+    let What::SessionEnded(_) = watching.next().await else {
+        panic!("{:?}", watching.seen())
+    };
+    gateway.stop().await;
+}
+
 /// What was not done is not shown: no point, no flash. An action that was refused before it was sent never began.
 #[tokio::test]
 async fn what_was_not_done_is_not_shown() {

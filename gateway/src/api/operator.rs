@@ -18,6 +18,7 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::RestartExecutorResponse>, Status> {
         let caller = caller(request.extensions())?;
         let context = deadline::context(request.extensions());
+        tracing::info!(principal = %caller.principal, "an operator asks for a new executor");
         let restarted = answered(
             "RestartExecutor",
             &caller,

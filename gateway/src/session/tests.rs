@@ -87,6 +87,25 @@ async fn a_session_belongs_to_the_principal_that_began_it() {
     sessions.shutdown().await;
 }
 
+/// A restart that comes too late is not begun, and without a back end there is nothing to restart.
+#[tokio::test]
+async fn a_restart_needs_time_and_a_back_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = sessions(folder.path(), SessionSettings::default());
+    let late = CallContext {
+        deadline: Some(Instant::now()),
+    };
+    let refused = sessions.restart_executor(late).await;
+    assert!(matches!(refused, Err(CallError::Deadline { stage: None })));
+    let refused = sessions.restart_executor(CallContext::default()).await;
+    let Err(CallError::NoBackend { reason }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(reason, NoBackend::BinaryPathMissing.as_str());
+    let log = std::fs::read_to_string(folder.path().join("decisions.jsonl")).unwrap();
+    assert!(!log.contains("executor_stop"), "{log}");
+}
+
 #[tokio::test]
 async fn sessions_are_bounded() {
     let folder = tempfile::tempdir().unwrap();

@@ -112,3 +112,58 @@ const fn kind(action: &DispatchAction) -> ActionKind {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use maka_cu_protocol::action::{ClickCount, KeyAction, Pages};
+    use maka_cu_protocol::sets::{Direction, MouseButton};
+    use maka_cu_protocol::text::AppText;
+
+    use super::*;
+    use crate::session::call::{ElementAnchor, FocusAnchor, PointAnchor};
+
+    /// The kinds of spec maka-cu §10.2: every click and every half of one, drags, scrolls, moves, and the rest.
+    #[test]
+    fn every_action_has_the_kind_that_it_is_shown_as() {
+        let element = |action| DispatchAction::Element {
+            anchor: ElementAnchor::default(),
+            action,
+        };
+        let point = |action| DispatchAction::Point {
+            anchor: PointAnchor::default(),
+            action,
+        };
+        let key = |action| DispatchAction::Key {
+            anchor: FocusAnchor::default(),
+            action,
+        };
+        let (button, count) = (MouseButton::Left, ClickCount::ONE);
+        let (direction, pages) = (Direction::Down, Pages::ONE);
+        let text = || AppText::new("x");
+        let rows = [
+            (
+                element(ElementAction::Click { button, count }),
+                ActionKind::Click,
+            ),
+            (
+                element(ElementAction::Scroll { direction, pages }),
+                ActionKind::Scroll,
+            ),
+            (
+                element(ElementAction::SetValue { value: text() }),
+                ActionKind::Other,
+            ),
+            (element(ElementAction::MinimizeWindow), ActionKind::Other),
+            (key(KeyAction::Type { text: text() }), ActionKind::Other),
+            (point(PointAction::RightClick), ActionKind::Click),
+            (point(PointAction::TripleClick), ActionKind::Click),
+            (point(PointAction::MouseDown), ActionKind::Click),
+            (point(PointAction::MouseUp), ActionKind::Click),
+            (point(PointAction::Drag), ActionKind::Drag),
+            (point(PointAction::Move), ActionKind::Move),
+        ];
+        for (action, expected) in rows {
+            assert_eq!(kind(&action), expected, "{action:?}");
+        }
+    }
+}
