@@ -94,6 +94,7 @@ async fn a_restart_needs_time_and_a_back_end() {
     let sessions = sessions(folder.path(), SessionSettings::default());
     let late = CallContext {
         deadline: Some(Instant::now()),
+        connection: None,
     };
     let refused = sessions.restart_executor(late).await;
     assert!(matches!(refused, Err(CallError::Deadline { stage: None })));
