@@ -15,8 +15,11 @@ use maka_cu_protocol::rpc::{self, Incoming, Request, RequestId, RpcCode, RpcErro
 use serde_json::{Value, json};
 
 use crate::answers;
-use crate::process::{die, quit, spawn_helper, wait_for_ever};
+use crate::fault::Fault;
+use crate::picture;
+use crate::process::{die, quit, spawn_helper, swap_own_file, wait_for_ever};
 use crate::script::{Script, Step};
+use crate::storm::Storm;
 use crate::wire_log::WireLog;
 use crate::world::World;
 
@@ -37,12 +40,17 @@ pub(crate) struct Executor {
     counts: Mutex<HashMap<String, u64>>,
     cancelled: Mutex<HashSet<i64>>,
     cancel_came: Condvar,
+    storm: Option<Storm>,
 }
 
 impl Executor {
     pub(crate) fn new(script: Script, log: WireLog) -> Arc<Self> {
         Arc::new(Self {
             world: Mutex::new(World::new(&script.world)),
+            storm: script
+                .storm
+                .clone()
+                .map(|storm| Storm::new(storm, log.process())),
             script,
             log,
             output: Mutex::new(()),
@@ -67,6 +75,7 @@ impl Executor {
                 executor: self,
                 request: None,
                 pieces: None,
+                last: None,
             }
             .follow(&self.script.at_start);
         }
@@ -115,23 +124,30 @@ impl Executor {
             *count += 1;
             *count
         };
-        let session = request.params.get("session").and_then(Value::as_str);
-        let Some(rule) = self
+        let rule = self
             .script
-            .rule(&request.method, session, nth, self.log.process())
-        else {
-            return self.answer(&request, self.default(&request), None);
+            .rule(&request.method, &request.params, nth, self.log.process());
+        let (steps, is_inline) = match rule {
+            Some(rule) => (rule.steps.clone(), rule.inline),
+            None => match self.draw(&request) {
+                Some(steps) => (steps, false),
+                None => {
+                    let message = self.encode(&request, self.default(&request));
+                    return self.send(&message, None);
+                }
+            },
         };
-        let (steps, executor) = (rule.steps.clone(), self.clone());
+        let executor = self.clone();
         let follow = move || {
             Rig {
                 executor: &executor,
                 request: Some(&request),
                 pieces: None,
+                last: None,
             }
             .follow(&steps)
         };
-        if rule.inline {
+        if is_inline {
             follow();
         } else {
             thread::spawn(follow);
@@ -142,14 +158,56 @@ impl Executor {
         answers::answer(self, request.method()?, &request.params)
     }
 
-    fn answer(&self, request: &Request, outcome: Result<Value, RpcError>, pieces: Option<usize>) {
-        let mismatch = matches!(&outcome, Err(error) if error.code() == Some(RpcCode::ProtocolVersionMismatch));
+    /// The steps of the fault that the storm has for this request.
+    fn draw(&self, request: &Request) -> Option<Vec<Step>> {
+        let fault = self.storm.as_ref()?.draw(&request.method)?;
+        self.log.event(
+            "fault",
+            json!({
+                "id": request.id.0,
+                "fault": fault.name(),
+                "honest": fault.is_honest() || (fault == Fault::PictureOutside && !wants_picture(request)),
+                "method": request.method,
+                "session": request.params.get("session"),
+                "toolCallId": request.params.get("toolCallId"),
+            }),
+        );
+        Some(fault.steps())
+    }
+
+    /// The whole line of an answer. A storm notes what it says, so that a witness can compare.
+    fn encode(&self, request: &Request, outcome: Result<Value, RpcError>) -> Message {
+        let ends = matches!(&outcome, Err(error) if error.code() == Some(RpcCode::ProtocolVersionMismatch));
+        if self.storm.is_some()
+            && (request.method.starts_with("dispatch.") || request.method == "apps.launch")
+        {
+            let said = match &outcome {
+                Ok(result) => json!({ "ok": result["ok"], "outcome": result["outcome"] }),
+                Err(error) => json!({ "error": error.number() }),
+            };
+            self.log.event(
+                "reply",
+                json!({
+                    "id": request.id.0,
+                    "session": request.params.get("session"),
+                    "toolCallId": request.params.get("toolCallId"),
+                    "said": said,
+                }),
+            );
+        }
         let message = match outcome {
             Ok(result) => rpc::result_response(request.id, result),
             Err(error) => rpc::error_response(Some(request.id), &error),
         };
-        self.write(&encode_line(&message), pieces);
-        if mismatch {
+        Message {
+            bytes: encode_line(&message),
+            ends,
+        }
+    }
+
+    fn send(&self, message: &Message, pieces: Option<usize>) {
+        self.write(&message.bytes, pieces);
+        if message.ends {
             quit(EX_CONFIG);
         }
     }
@@ -180,11 +238,35 @@ impl Executor {
     }
 }
 
+impl Executor {
+    /// Whether the request is cancelled before this time is over.
+    fn is_cancelled_within(&self, RequestId(id): RequestId, wait: Duration) -> bool {
+        let cancelled = self
+            .cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (cancelled, _) = self
+            .cancel_came
+            .wait_timeout_while(cancelled, wait, |cancelled| !cancelled.contains(&id))
+            .unwrap_or_else(PoisonError::into_inner);
+        cancelled.contains(&id)
+    }
+}
+
+/// An answer that can be written.
+#[derive(Debug, Clone)]
+struct Message {
+    bytes: Vec<u8>,
+    /// The process ends after it.
+    ends: bool,
+}
+
 /// One rule being followed.
 struct Rig<'a> {
     executor: &'a Arc<Executor>,
     request: Option<&'a Request>,
     pieces: Option<usize>,
+    last: Option<Message>,
 }
 
 impl Rig<'_> {
@@ -210,6 +292,36 @@ impl Rig<'_> {
                 }
                 Ok(result)
             }),
+            Step::Picture(lie) => self.answer(|executor, request| {
+                let mut result = executor.default(request)?;
+                picture::lie(*lie, &mut result);
+                Ok(result)
+            }),
+            Step::Half => {
+                if let Some(request) = self.request {
+                    let message = self
+                        .executor
+                        .encode(request, self.executor.default(request));
+                    self.write(&message.bytes[..message.bytes.len() / 2]);
+                }
+            }
+            Step::Again => {
+                if let Some(message) = &self.last {
+                    self.executor.send(message, self.pieces);
+                }
+            }
+            Step::OtherId(higher) => {
+                if let Some(request) = self.request {
+                    let result = self.executor.default(request);
+                    let other = Request {
+                        id: RequestId(request.id.0 + higher),
+                        method: request.method.clone(),
+                        params: request.params.clone(),
+                    };
+                    let message = self.executor.encode(&other, result);
+                    self.write(&message.bytes);
+                }
+            }
             Step::Result(result) => self.answer(|_, _| Ok(result.clone())),
             Step::Error(error) => {
                 let id = self.request.map(|request| request.id.0);
@@ -231,6 +343,7 @@ impl Rig<'_> {
             Step::RawBytes(bytes) => self.write(bytes),
             Step::Pieces(size) => self.pieces = Some(*size),
             Step::WaitForFile(path) => wait_for_file(path),
+            Step::Pause(millis) => thread::sleep(Duration::from_millis(*millis)),
             Step::Touch(path) => {
                 File::create(path).expect("a script touches a file that can be made");
             }
@@ -238,6 +351,17 @@ impl Rig<'_> {
                 if let Some(request) = self.request {
                     self.executor.wait_for_cancel(request.id);
                 }
+            }
+            Step::DefaultUnlessCancelledWithin(millis) => {
+                let wait = Duration::from_millis(*millis);
+                self.answer(|executor, request| {
+                    if executor.is_cancelled_within(request.id, wait) {
+                        let params = &request.params;
+                        let aborted = DomainCode::Aborted;
+                        return Ok(answers::refusal(request.method()?, params, aborted));
+                    }
+                    executor.default(request)
+                });
             }
             Step::Never => return false,
             Step::Exit(status) => quit(*status),
@@ -259,20 +383,29 @@ impl Rig<'_> {
                 io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
             }
             Step::SpawnHelper => self.executor.log.event("helper", spawn_helper()),
+            Step::SwapOwnFile => swap_own_file(),
         }
         true
     }
 
-    fn answer(&self, outcome: impl FnOnce(&Executor, &Request) -> Result<Value, RpcError>) {
+    fn answer(&mut self, outcome: impl FnOnce(&Executor, &Request) -> Result<Value, RpcError>) {
         if let Some(request) = self.request {
-            self.executor
-                .answer(request, outcome(self.executor, request), self.pieces);
+            let message = self
+                .executor
+                .encode(request, outcome(self.executor, request));
+            self.executor.send(&message, self.pieces);
+            self.last = Some(message);
         }
     }
 
     fn write(&self, bytes: &[u8]) {
         self.executor.write(bytes, self.pieces);
     }
+}
+
+/// Whether the answer to a dispatch holds a picture that could be a lie.
+fn wants_picture(request: &Request) -> bool {
+    request.params.pointer("/observeAfter/includeImage") == Some(&Value::Bool(true))
 }
 
 /// Sets the value at a JSON pointer, making objects on the way.

@@ -10,19 +10,25 @@
 //!
 //! - The **wire log** (`--wire-log`, or `log` in the script) is the witness of what arrived: one JSON object per line, appended before
 //!   anything is answered. A message is logged as it came; whatever else happens is
-//!   `{"event":"start"|"signal"|"end_of_input"|"helper"|"no_message","process":n,"detail":…}`, where `process` counts the executors
+//!   `{"event":"start"|"signal"|"end_of_input"|"helper"|"no_message"|"fault"|"reply","process":n,"detail":…}`, where `process` counts the executors
 //!   that shared the log and `start` says what the process inherited.
 //! - The **script** is one JSON object; its keys are the fields of [`script::Script`], its rules match by method, occurrence,
 //!   process and session, and their steps are [`script::Step`] in snake case, for example
 //!   `{"rules":[{"method":"observe","nth":2,"steps":["wait_for_cancel",{"refuse":"aborted"}]}]}`.
+//! - A **storm** (`"storm":{"seed":7,"permille":200,"until":"FILE"}`) draws a [`fault::Fault`] or none for each request that no rule
+//!   matches, from a seed, the number of the process and the number of the request. `fault` in the log names what was drawn, before
+//!   it strikes; `reply` says how each dispatch and launch was answered, before the answer is written.
 //! - Waiting is by event: `wait_for_file` and `touch` let a test and its executor take turns without a clock.
 //!
 //! Exit statuses: 0 at SIGTERM or the end of stdin, 64 for wrong arguments, 78 after a version mismatch.
 
 mod answers;
 mod executor;
+mod fault;
+mod picture;
 mod process;
 mod script;
+mod storm;
 mod wire_log;
 mod world;
 

@@ -1,6 +1,7 @@
 //! The process itself: what it inherited, how it ends, its helpers and its signals.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -97,6 +98,17 @@ pub(crate) fn spawn_helper() -> Value {
     let pid = helper.id();
     thread::spawn(move || helper.wait());
     json!({ "pid": pid })
+}
+
+/// Puts a program that only fails in the place of the running one. The running one is not touched: a file that runs cannot be
+/// written, but its name can be given to another.
+pub(crate) fn swap_own_file() {
+    let own = std::env::current_exe().expect("the running program has a path");
+    let new = own.with_extension("new");
+    fs::write(&new, "#!/bin/sh\nexit 3\n").expect("a file beside the program can be made");
+    let executable = fs::Permissions::from_mode(0o500);
+    fs::set_permissions(&new, executable).expect("our own file");
+    fs::rename(&new, &own).expect("the folder is ours");
 }
 
 /// Waits to be killed.

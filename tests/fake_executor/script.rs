@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::fault::Fault;
+
 /// A whole script. Every key is optional; unknown keys are refused, because a misspelt fault would test nothing.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -24,6 +26,8 @@ pub(crate) struct Script {
     pub(crate) ignore_sigterm: bool,
     /// Lives on after the end of stdin.
     pub(crate) ignore_eof: bool,
+    /// Faults drawn by a seed for requests without a rule.
+    pub(crate) storm: Option<StormScript>,
     /// The window on show.
     pub(crate) world: WorldScript,
     /// The first rule that matches a request is followed; without one the request gets its default answer.
@@ -52,6 +56,21 @@ impl Default for WorldScript {
     }
 }
 
+/// A storm: which requests meet a fault is drawn from a seed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StormScript {
+    /// The seed. The n-th request of the m-th process meets the same fault in every run.
+    pub(crate) seed: u64,
+    /// Requests in a thousand that meet a fault.
+    pub(crate) permille: u64,
+    /// The storm is over once this file exists.
+    pub(crate) until: PathBuf,
+    /// Which faults there are. Left out: all of them.
+    #[serde(default)]
+    pub(crate) faults: Option<Vec<Fault>>,
+}
+
 /// Which requests, and what happens to them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +86,9 @@ pub(crate) struct Rule {
     /// Only requests of this session.
     #[serde(default)]
     pub(crate) session: Option<String>,
+    /// Only requests whose params hold these values at these JSON pointers.
+    #[serde(default)]
+    pub(crate) params: BTreeMap<String, Value>,
     /// Runs on the reading thread: nothing more is read until the steps are done. Otherwise on a thread of its own.
     #[serde(default)]
     pub(crate) inline: bool,
@@ -89,6 +111,14 @@ pub(crate) enum Step {
         #[serde(default)]
         remove: Vec<String>,
     },
+    /// The default answer with a picture that is not what is said of it.
+    Picture(PictureLie),
+    /// The first half of the default answer, and no newline.
+    Half,
+    /// The message that this rule sent last, once more.
+    Again,
+    /// The default answer under another id, which is so much higher.
+    OtherId(i64),
     /// This `result`.
     Result(Value),
     /// This JSON-RPC `error`.
@@ -103,10 +133,14 @@ pub(crate) enum Step {
     Pieces(usize),
     /// Waits until this file exists.
     WaitForFile(PathBuf),
+    /// Waits so many milliseconds. For storms; a test that waits for something uses a file.
+    Pause(u64),
     /// Creates this file.
     Touch(PathBuf),
     /// Waits for `$/cancel` of this request.
     WaitForCancel,
+    /// Waits so many milliseconds; then the default answer, or the refusal `aborted` when `$/cancel` came first.
+    DefaultUnlessCancelledWithin(u64),
     /// Ends the rule without an answer.
     Never,
     /// Ends the process with this status.
@@ -132,6 +166,36 @@ pub(crate) enum Step {
     Complain(String),
     /// Starts a helper in the same process group that lives until it is killed, and logs its process id.
     SpawnHelper,
+    /// Puts a program that only fails in the place of this program's own file.
+    SwapOwnFile,
+}
+
+/// What is wrong with the picture of an answer.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PictureLie {
+    /// There is no such file.
+    Gone,
+    /// Its path leads out of the image folder.
+    Outside,
+    /// Its path steps out of the image folder and back.
+    Winding,
+    /// It is a symbolic link to the picture.
+    Link,
+    /// It is a named pipe that nobody writes to.
+    Fifo,
+    /// It is a device that never ends.
+    Device,
+    /// It is a folder.
+    Folder,
+    /// Another hash is said.
+    Hash,
+    /// Another length is said.
+    Length,
+    /// It grows for as long as the executor lives.
+    Growing,
+    /// It is one byte above the frame budget of 8 MiB, and said to be.
+    TooLarge,
 }
 
 impl Script {
@@ -139,10 +203,11 @@ impl Script {
     pub(crate) fn rule(
         &self,
         method: &str,
-        session: Option<&str>,
+        params: &Value,
         nth: u64,
         process: u64,
     ) -> Option<&Rule> {
+        let session = params.get("session").and_then(Value::as_str);
         self.rules.iter().find(|rule| {
             rule.method == method
                 && rule.nth.is_none_or(|wanted| wanted == nth)
@@ -151,6 +216,10 @@ impl Script {
                     .session
                     .as_deref()
                     .is_none_or(|wanted| Some(wanted) == session)
+                && rule
+                    .params
+                    .iter()
+                    .all(|(pointer, value)| params.pointer(pointer) == Some(value))
         })
     }
 }

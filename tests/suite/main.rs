@@ -6,6 +6,7 @@ mod cancel;
 mod clients;
 mod deny_all;
 mod events;
+mod faults;
 mod health;
 mod held;
 mod idempotency;

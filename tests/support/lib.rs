@@ -9,5 +9,8 @@ pub mod desktop;
 pub mod events;
 pub mod fake;
 pub mod gateway;
+pub mod process;
 pub mod raw;
+pub mod seeded;
+pub mod soak;
 pub mod tools;
