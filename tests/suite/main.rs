@@ -3,6 +3,7 @@
 mod audit;
 mod canary;
 mod cancel;
+mod chaos;
 mod clients;
 mod deny_all;
 mod events;
