@@ -12,6 +12,7 @@ mod dev_config;
 mod packages;
 mod policy;
 mod serve;
+mod soak;
 mod test;
 mod tools;
 mod workspace;
@@ -42,6 +43,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Print the product's numbers beside what they are measured against.
     Bench(bench::Arguments),
+    /// The long form of the tests: storms, kills, races, leaks, fuzzing.
+    Soak(soak::Arguments),
     /// Rebuild the shipped policy components from source.
     Policy(policy::Arguments),
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Test { arguments } => test::test(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Demo(arguments) => demo::demo(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => bench::bench(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Soak(arguments) => soak::soak(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Policy(arguments) => policy::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {

@@ -1,6 +1,6 @@
 //! What every caller asked and was told, for the laws to compare; and the last calls, for whoever has to find out why.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lines of the tail.
@@ -41,6 +41,7 @@ pub(super) struct Book {
 struct Inner {
     calls: u64,
     actions: BTreeMap<ActionKey, Vec<Ended>>,
+    at_once: BTreeSet<ActionKey>,
     tail: VecDeque<String>,
 }
 
@@ -73,6 +74,16 @@ impl Book {
     /// A call of an action ended so.
     pub(super) fn action(&self, action: ActionKey, ended: Ended) {
         self.inner().actions.entry(action).or_default().push(ended);
+    }
+
+    /// Two calls of one action run at once.
+    pub(super) fn at_once(&self, action: ActionKey) {
+        self.inner().at_once.insert(action);
+    }
+
+    /// Whether two calls of an action ran at once.
+    pub(super) fn was_asked_at_once(&self, action: &ActionKey) -> bool {
+        self.inner().at_once.contains(action)
     }
 
     /// How many calls ended.

@@ -340,7 +340,12 @@ impl Driver {
         }
         self.keys.push(action.clone());
         let waits = self.waits();
-        self.act(action, waits).await;
+        self.act(action.clone(), waits).await;
+        // As a client library would: at once, while the key is still warm.
+        if self.seeded.chance(300) {
+            let waits = self.waits();
+            self.act(action, waits).await;
+        }
     }
 
     async fn repeat(&mut self) {
@@ -358,6 +363,7 @@ impl Driver {
             return self.snapshot().await;
         };
         self.keys.push(action.clone());
+        self.book.at_once(action.key());
         let (one, two) = (self.waits(), self.waits());
         let (one, two) = tokio::join!(self.ask(action.clone(), one), self.ask(action.clone(), two));
         for ended in [one, two] {
