@@ -3,7 +3,7 @@
 //! The overall service `""` and every service of the product say the same; a name that is not served is
 //! NOT_FOUND. One task follows the supervisor's and the policy's own watches, so a change shows within one
 //! turn of the runtime and not at the next poll. Whether a full disk has room again has to be tried, once a
-//! second; see [`LOG_CHECK`].
+//! second.
 
 use std::time::Duration;
 
