@@ -6,7 +6,7 @@
 //! action waits for it, asks it or changes by it.
 //!
 //! INVARIANTS: telling takes one short lock, never awaits and never fails; a watcher gets its events in the order in
-//! which they were told; a watcher is told of a session only if it may see it ([`View`]); its first message, and the
+//! which they were told; a watcher is told of a session only if it may see it; its first message, and the
 //! first after a loss, is the present state, so that it never has to guess.
 //!
 //! A queue that is full is emptied, and what was in it is counted: the watcher gets the present state and the count

@@ -398,7 +398,8 @@ impl Sessions {
         until(context.deadline, check).await
     }
 
-    /// Ends the executor and starts another one; see [`Forward::restart`]. Belongs to no session; recorded, never judged.
+    /// Ends the executor (SIGTERM, its grace, SIGKILL) and starts another one with every attempt available again. Whoever
+    /// asks while a restart is under way shares it. Belongs to no session; recorded, never judged.
     ///
     /// # Errors
     /// Why there is no ready executor. After the deadline the restart goes on.

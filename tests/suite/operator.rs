@@ -7,6 +7,7 @@ use integration_tests::{
     client::{click, element, metadata, on_element, reason},
     events::{is_outcome, is_release, position, words},
     gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Role},
+    tools,
 };
 use maka_proto::v1::{
     ExecutorState, GetStatusRequest, GetStatusResponse, Outcome, ReleaseReason,
@@ -234,5 +235,27 @@ async fn a_restart_under_way_is_shared_and_outlives_its_caller() {
     }
     watching.until_ready(2).await;
     assert_eq!(recorded(&gateway), 1);
+    gateway.stop().await;
+}
+
+/// The printed line of docs/clients.md.
+#[tokio::test]
+async fn grpcurl_restarts() {
+    let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Virtual)).await;
+    let mut command = tools::grpcurl();
+    command
+        .arg("-plaintext")
+        .args([
+            "-H",
+            &format!("authorization: Bearer {}", Role::Operator.token()),
+        ])
+        .args([
+            gateway.address(),
+            "maka.gateway.v1.Operator/RestartExecutor",
+        ]);
+    let printed: Value =
+        serde_json::from_str(&tools::stdout(command).await).expect("grpcurl prints JSON");
+    assert_eq!(printed["generation"], "2", "{printed}");
+    assert_eq!(printed["executor"]["name"], "maka-cu", "{printed}");
     gateway.stop().await;
 }

@@ -115,6 +115,8 @@ fn a_watcher_is_told_what_it_may_see() {
         events.action_began(action(number, ActionKind::Click));
     }
     let mut late = watch(&ann, None);
+    let latest = || words(&mut watch(&caller("root", Reach::All), None));
+    assert_eq!(latest(), ["present s_1,s_2 2"]);
     events.with(|hub| hub.tell(&release(ReleaseReason::ChildExit, &[1, 2])));
     events.with(|hub| hub.tell(&release(ReleaseReason::ChildExit, &[2])));
     events.with(|hub| hub.tell(&release(ReleaseReason::SessionCleared, &[2])));
@@ -123,7 +125,9 @@ fn a_watcher_is_told_what_it_may_see() {
         Outcome::Unknown,
         ScreenPoint::try_new(3.0, 4.0).ok(),
     );
+    assert_eq!(latest(), ["present s_1,s_2 1"], "one of two has ended");
     events.session_ended(&id(2), EndReason::Operator);
+    assert_eq!(latest(), ["present s_1 1"]);
     // Heard of after the session ended: still bob's, and still nobody else's.
     events.with(|hub| hub.tell(&release(ReleaseReason::ChildExit, &[2, 9])));
 
