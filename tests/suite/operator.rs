@@ -206,7 +206,7 @@ async fn a_restart_under_way_is_shared_and_outlives_its_caller() {
     .await;
     let mut watching = gateway.client(Role::Viewer).watch().await;
     let mut request = Request::new(RestartExecutorRequest {});
-    request.set_timeout(Duration::from_secs(2));
+    request.set_timeout(Duration::from_secs(5));
     let mut operator = gateway.client(Role::Operator).operator;
     let late = operator.restart_executor(request);
     tokio::pin!(late);
