@@ -71,7 +71,7 @@ enum HostMessage<'a> {
     /// Letting go of a button: the window is observed …
     ReleaseObserve(&'a SessionId, WindowKey),
     /// … and the button is let go of at a point of the picture.
-    ReleaseUp(&'a SessionId, &'a Snapshot, ImagePoint),
+    ReleaseUp(&'a SessionId, &'a ToolCallId, &'a Snapshot, ImagePoint),
 }
 
 /// How a message is sent.
@@ -112,6 +112,8 @@ struct Inner {
     greeted: AtomicU64,
     /// The last generation of which an answer was quarantined.
     distrusted: AtomicU64,
+    /// Releases of held buttons so far.
+    releases: AtomicU64,
     restarts: Restarts,
 }
 
@@ -134,6 +136,7 @@ impl Forward {
             judge,
             greeted: AtomicU64::new(0),
             distrusted: AtomicU64::new(0),
+            releases: AtomicU64::new(0),
             restarts: Restarts::default(),
         }))
     }
@@ -369,15 +372,19 @@ impl Forward {
         negotiated: &Negotiated,
         sending: Sending,
     ) -> Result<Ending, ExecutorError> {
+        let count = self.0.releases.fetch_add(1, Ordering::Relaxed) + 1;
+        // No caller's key: those of callers stay inside the gateway's own table, by session.
+        let id = ToolCallId::try_new(format!("release_{count}"))
+            .expect("it is neither empty nor too long");
         let expected = DispatchExpectation {
-            tool_call_id: &release_id(),
+            tool_call_id: &id,
             allow_global_pointer: self.allows_global_pointer(),
             pid: Some(snapshot.target.pid),
             image_dir: &negotiated.image_dir,
             tier: None,
             path: None,
         };
-        let message = HostMessage::ReleaseUp(session, snapshot, pixel(snapshot, point));
+        let message = HostMessage::ReleaseUp(session, &id, snapshot, pixel(snapshot, point));
         let answer = self
             .control(message, sending, |result| read_dispatch(result, &expected))
             .await?;
@@ -446,11 +453,11 @@ impl Forward {
                 };
                 (ControlKind::ReleaseHeld, Method::Observe, params.to_value())
             }
-            HostMessage::ReleaseUp(session, snapshot, point) => {
+            HostMessage::ReleaseUp(session, id, snapshot, point) => {
                 let params = DispatchPointParams {
                     session: session.clone(),
                     snapshot_id: snapshot.snapshot_id.clone(),
-                    tool_call_id: release_id(),
+                    tool_call_id: id.clone(),
                     expect_window_digest: snapshot.window_digest,
                     point,
                     start_point: None,
@@ -488,11 +495,6 @@ impl Forward {
             Executor::None(reason) => Err(*reason),
         }
     }
-}
-
-/// What a release is called on the wire. No caller's key: those stay inside the gateway's own table.
-fn release_id() -> ToolCallId {
-    ToolCallId::try_new("release").expect("it is neither empty nor too long")
 }
 
 /// The pixel of a picture at a point of the screen, or the nearest there is: letting go counts more than where.

@@ -182,6 +182,10 @@ pub(super) fn everything_read_was_allowed(gateway: &GatewayProcess, book: &Book)
             continue;
         }
         let key = key_of_params("dispatch.", &line["params"]).expect("every dispatch has a key");
+        // The gateway lets go of held buttons by itself, and does nothing else without an allow.
+        if key.1.starts_with("release_") && line["params"]["action"]["kind"] == "mouse_up" {
+            continue;
+        }
         assert!(
             allowed.contains(&key),
             "{key:?} was sent without an allow\n{}",
