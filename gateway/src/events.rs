@@ -24,7 +24,7 @@ use futures_util::FutureExt as _;
 use maka_cu_host::event::Event as HostEvent;
 use maka_cu_host::{EventStream, Status};
 use maka_cu_protocol::geometry::ScreenPoint;
-use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::ids::{SessionId, WindowKey};
 use maka_cu_protocol::sets::{Outcome, ReleaseReason};
 use tokio::task::unconstrained;
 
@@ -32,6 +32,7 @@ pub use watcher::{QUEUE_MAX, WATCHERS_PER_PRINCIPAL, Watcher};
 
 use crate::error::{CallError, Limit};
 use crate::session::caller::{Caller, PrincipalName};
+use crate::session::state::SessionState;
 use view::View;
 use watcher::Subscriber;
 use what::{Action, ActionEnd, EndReason, ExecutorStatus, LiveSession, Present, What};
@@ -131,6 +132,24 @@ impl Events {
                 }
             }
         });
+    }
+
+    /// What the session may do is this now. Told when it was something else.
+    pub(crate) fn session_state(&self, session: &SessionId, state: SessionState) {
+        self.with(|hub| {
+            let Some(known) = hub.sessions.get_mut(session) else {
+                return;
+            };
+            if known.session.state != state {
+                known.session.state = state;
+                hub.tell(&What::SessionState(session.clone(), state));
+            }
+        });
+    }
+
+    /// A button of the session may be down and cannot be let go of.
+    pub(crate) fn may_be_held(&self, session: &SessionId, window: WindowKey) {
+        self.with(|hub| hub.tell(&What::MayBeHeld(session.clone(), window)));
     }
 
     pub(crate) fn action_began(&self, action: Action) {

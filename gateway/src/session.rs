@@ -1,8 +1,8 @@
 //! Sessions: who owns them, how many there are, and the one way for a call to reach a desktop.
 //!
 //! Each session is one task with a bounded mailbox that owns the session's snapshots, keys and order; see `task`. This
-//! file is the registry and the entry: it checks the owner, hands the call to the task and waits for the answer. It
-//! knows nothing of gRPC.
+//! file is the registry; `entry` checks the owner, hands the call to the task and waits for the answer. Neither knows of
+//! gRPC.
 //!
 //! Dropping the future of a call cancels that call. What was sent for a dispatch or a launch is settled and kept all the
 //! same, and repeating the call with the same key tells what became of it.
@@ -12,6 +12,7 @@ pub mod call;
 pub mod caller;
 mod core;
 mod ended;
+mod entry;
 mod held;
 pub mod history;
 pub mod host_event;
@@ -32,29 +33,22 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
-use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
-use maka_cu_protocol::results::{Answer, Permissions};
 use maka_policy_host::judge::Judge;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use answer::{
-    Decided, DispatchOutcome, DomainFault, EndedSession, Frame, ImageBytes, ImageId, LaunchOutcome,
-    ScreenPicture, SessionSummary,
-};
-use call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
+use answer::{EndedSession, SessionSummary};
 use caller::{Caller, PrincipalName, Reach};
 pub(crate) use core::unix_ms;
 use ended::Ended;
 use held::HeldButtons;
 use history::History;
-use host_event::{Desktop, HostEvent, Scope};
+use host_event::Desktop;
 use index::Owners;
-use job::{Job, Work};
+use job::Job;
 use secret::RequestSecret;
 use shared::Shared;
 use task::{Inbox, Task};
@@ -64,14 +58,11 @@ use crate::events::{
     Events,
     what::{EndReason, LiveSession},
 };
-use crate::forward::{Forward, Sending};
+use crate::forward::Forward;
 use crate::policy::{actions::TextKey, standing::StandingWatch};
 
 /// Images whose bytes are in memory at a time, each of at most [`image::IMAGE_MAX_BYTES`]: until a caller has taken them.
 const IMAGES_AT_ONCE: usize = 8;
-
-/// How long an image waits for room in memory.
-const IMAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bounds and switches of all sessions.
 #[derive(Clone, Copy, Debug)]
@@ -238,6 +229,7 @@ impl Sessions {
             id: id.clone(),
             principal: caller.principal.clone(),
             began_unix_ms: summary.began_unix_ms,
+            state: summary.state,
         });
         let registry = Arc::clone(&self.0);
         self.0.tasks.spawn(task.run(move |id| {
@@ -299,55 +291,6 @@ impl Sessions {
         Ok(ended.unwrap_or_default())
     }
 
-    /// Takes note of what happened on the desktop beside the agents. Says how many sessions it concerned.
-    ///
-    /// # Errors
-    /// When an event of one session names none or one that is not there, and when one of the whole desktop names any.
-    pub fn report(
-        &self,
-        event: HostEvent,
-        session: Option<&SessionId>,
-    ) -> Result<usize, CallError> {
-        let malformed = |rule| CallError::Malformed {
-            field: "session_id",
-            rule,
-        };
-        match (event.scope(), session) {
-            (Scope::Desktop, Some(_)) => {
-                return Err(malformed("not allowed: the event is about the desktop"));
-            }
-            (Scope::Session, None) => return Err(malformed("required by this event")),
-            (Scope::Desktop | Scope::SessionOrAll, None)
-            | (Scope::Session | Scope::SessionOrAll, Some(_)) => {}
-        }
-        let now = Instant::now();
-        let mut desktop = self.desktop();
-        desktop.saw(event, now);
-        let concerned: Vec<_> = {
-            let entries = self.entries();
-            match session {
-                Some(session) => {
-                    let entry = entries.by_id.get(session);
-                    vec![Arc::clone(&entry.ok_or(CallError::SessionUnknown)?.shared)]
-                }
-                None => entries
-                    .by_id
-                    .values()
-                    .map(|entry| Arc::clone(&entry.shared))
-                    .collect(),
-            }
-        };
-        for shared in &concerned {
-            shared.happened(event.happening(now));
-        }
-        tracing::info!(
-            event = event.as_str(),
-            sessions = concerned.len(),
-            "host event"
-        );
-        Ok(concerned.len())
-    }
-
     /// The caller's sessions, or every session, as the caller's reach says. Oldest first.
     #[must_use]
     pub fn list(&self, caller: &Caller) -> Vec<SessionSummary> {
@@ -365,251 +308,6 @@ impl Sessions {
                 .cmp(&(other.began_unix_ms, other.session_id.as_str()))
         });
         summaries
-    }
-
-    /// Which permissions the executor holds. Belongs to no session; recorded, never judged, so it has no decision id.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn check_permissions(&self, context: CallContext) -> Result<Permissions, CallError> {
-        let cancel = CancellationToken::new();
-        let _dropped = cancel.clone().drop_guard();
-        let forward = &self.0.parts.forward;
-        let check = async {
-            forward.ready(&cancel).await.map_err(outcome::not_ready)?;
-            let sending = Sending {
-                session: None,
-                deadline: context.deadline,
-                extra: Duration::ZERO,
-                cancel: cancel.clone(),
-            };
-            let answer = forward.check_permissions(sending).await;
-            match answer
-                .map_err(|error| outcome::executor_error(&error, None))?
-                .value
-            {
-                Answer::Done(permissions) => Ok(permissions),
-                Answer::Refused(refusal) => Err(CallError::Refused {
-                    fault: DomainFault::from(&refusal),
-                    decision_id: None,
-                }),
-            }
-        };
-        until(context.deadline, check).await
-    }
-
-    /// Ends the executor (SIGTERM, its grace, SIGKILL) and starts another one with every attempt available again. Whoever
-    /// asks while a restart is under way shares it. Belongs to no session; recorded, never judged.
-    ///
-    /// # Errors
-    /// Why there is no ready executor. After the deadline the restart goes on.
-    pub async fn restart_executor(
-        &self,
-        context: CallContext,
-    ) -> Result<Arc<Negotiated>, CallError> {
-        // A deadline is looked at after its call was polled, and this one would have begun by then.
-        if context
-            .deadline
-            .is_some_and(|deadline| deadline <= Instant::now())
-        {
-            return Err(CallError::Deadline { stage: None });
-        }
-        let restarted = async {
-            let restarted = self.0.parts.forward.restart().await;
-            restarted.map_err(outcome::not_ready)
-        };
-        until(context.deadline, restarted).await
-    }
-
-    /// What runs now.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn list_apps(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        context: CallContext,
-    ) -> Result<Decided<Vec<AppEntry>>, CallError> {
-        let entry = self.find(caller, session)?;
-        until(context.deadline, ask(&entry, caller, context, Work::Apps)).await
-    }
-
-    /// Windows, front to back.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn list_windows(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        context: CallContext,
-    ) -> Result<Decided<Vec<WindowEntry>>, CallError> {
-        let entry = self.find(caller, session)?;
-        until(
-            context.deadline,
-            ask(&entry, caller, context, Work::Windows),
-        )
-        .await
-    }
-
-    /// Observes one window.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn snapshot(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        call: SnapshotCall,
-        context: CallContext,
-    ) -> Result<Decided<Frame>, CallError> {
-        let entry = self.find(caller, session)?;
-        until(
-            context.deadline,
-            ask(&entry, caller, context, |reply| Work::Snapshot(call, reply)),
-        )
-        .await
-    }
-
-    /// A picture of a whole display.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn capture_screen(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        call: CaptureCall,
-        context: CallContext,
-    ) -> Result<Decided<ScreenPicture>, CallError> {
-        let entry = self.find(caller, session)?;
-        until(
-            context.deadline,
-            ask(&entry, caller, context, |reply| Work::Capture(call, reply)),
-        )
-        .await
-    }
-
-    /// Starts an application. Whatever may have been sent is a result, also when the deadline passes: this call ends
-    /// within the executor's cancel grace after it.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn launch(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        call: LaunchCall,
-        context: CallContext,
-    ) -> Result<LaunchOutcome, CallError> {
-        match self.find(caller, session) {
-            Ok(entry) => ask(&entry, caller, context, |reply| Work::Launch(call, reply)).await,
-            Err(CallError::SessionUnknown) => {
-                let request = core::request_of_launch(&self.0.parts.secret, session, &call);
-                let key = &call.tool_call_id;
-                match self.0.ended.launch(caller, session, key, request) {
-                    Err(CallError::SessionUnknown) => {
-                        self.0.history.launch(caller, session, &call, request)
-                    }
-                    known => known,
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Does one action. Whatever may have been sent is a result, also when the deadline passes: this call ends within
-    /// the executor's cancel grace after it.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn dispatch(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        call: DispatchCall,
-        context: CallContext,
-    ) -> Result<DispatchOutcome, CallError> {
-        match self.find(caller, session) {
-            Ok(entry) => {
-                ask(&entry, caller, context, |reply| {
-                    Work::Dispatch(Box::new(call), reply)
-                })
-                .await
-            }
-            Err(CallError::SessionUnknown) => {
-                let request = core::request_of_dispatch(&self.0.parts.secret, session, &call);
-                let key = &call.tool_call_id;
-                match self.0.ended.dispatch(caller, session, key, request) {
-                    Err(CallError::SessionUnknown) => {
-                        self.0.history.dispatch(caller, session, &call, request)
-                    }
-                    known => known,
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The bytes of an image, verified. Does not wait behind the session's calls.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn read_image(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        image_id: &ImageId,
-        context: CallContext,
-    ) -> Result<ImageBytes, CallError> {
-        let entry = self.find(caller, session)?;
-        let _counted = entry.shared.enter();
-        let stored = {
-            let images = entry
-                .shared
-                .images
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            images
-                .find(image_id, Instant::now())
-                .ok_or(CallError::ImageUnknown)?
-        };
-        let (generation, info) = (stored.source.generation, stored.info.clone());
-        let read = async {
-            let room = Arc::clone(&self.0.images).acquire_owned();
-            let room = match timeout(IMAGE_PATIENCE, room).await {
-                Ok(room) => room.expect("the semaphore is never closed"),
-                Err(_) => return Err(CallError::Limit(Limit::ImagesAtOnce)),
-            };
-            // The room goes with the reader: a caller that leaves does not stop it.
-            let read = tokio::task::spawn_blocking(move || {
-                image::read(&stored.source, &stored.info).map(|data| (data, room))
-            })
-            .await;
-            match read {
-                Ok(Ok((data, room))) => Ok(ImageBytes {
-                    info,
-                    data,
-                    _room: Some(room),
-                }),
-                Ok(Err(image::ReadError::TooLarge)) => Err(CallError::ImageTooLarge),
-                Ok(Err(image::ReadError::Violation(violation))) => {
-                    let method = maka_cu_protocol::method::Method::Observe;
-                    self.0
-                        .parts
-                        .forward
-                        .report_violation(generation, method, violation);
-                    Err(CallError::Protocol {
-                        generation,
-                        decision_id: None,
-                    })
-                }
-                // A reader that panicked has read nothing.
-                Ok(Err(image::ReadError::Unreadable)) | Err(_) => Err(CallError::ImageUnreadable),
-            }
-        };
-        until(context.deadline, read).await
     }
 
     /// Begins no further session, cancels what runs, ends every session and waits for their tasks. Bounded by the
@@ -672,41 +370,6 @@ impl Sessions {
             .entries
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hands a call to the session's task and waits for its answer.
-async fn ask<T>(
-    entry: &Entry,
-    caller: &Caller,
-    context: CallContext,
-    work: impl FnOnce(job::Reply<T>) -> Work,
-) -> Result<T, CallError> {
-    let (reply, answer) = oneshot::channel();
-    let job = Job {
-        caller: caller.clone(),
-        deadline: context.deadline,
-        connection: context.connection,
-        work: work(reply),
-        in_flight: entry.shared.enter(),
-    };
-    entry.mailbox.try_send(job).map_err(|error| match error {
-        mpsc::error::TrySendError::Full(_) => CallError::Limit(Limit::CallsInSession),
-        mpsc::error::TrySendError::Closed(_) => CallError::SessionEnded,
-    })?;
-    answer.await.unwrap_or(Err(CallError::SessionEnded))
-}
-
-/// A read that must answer at its deadline; leaving it cancels it.
-async fn until<T>(
-    deadline: Option<Instant>,
-    call: impl Future<Output = Result<T, CallError>>,
-) -> Result<T, CallError> {
-    match deadline {
-        None => call.await,
-        Some(deadline) => timeout_at(deadline, call)
-            .await
-            .unwrap_or(Err(CallError::Deadline { stage: None })),
     }
 }
 

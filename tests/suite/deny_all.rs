@@ -37,6 +37,15 @@ async fn a_deny_all_set_lets_nothing_but_control_through() {
         .expect("an operator's word, and no action")
         .into_inner();
     assert_eq!(restarted.generation, 2);
+    gateway
+        .client(Role::Operator)
+        .operator
+        .report_host_event(ReportHostEventRequest {
+            event: HostEvent::ScreenUnlocked.into(),
+            session_id: None,
+        })
+        .await
+        .expect("a report, and no action");
     client
         .get_status(GetStatusRequest {})
         .await

@@ -228,9 +228,17 @@ async fn a_window_that_is_gone_is_given_up() {
     let agent = gateway.agent();
     pressed(&gateway, &agent).await;
     let other = agent.begin().await;
+    let mut watching = agent.watch().await;
     kill_executor(&gateway, &agent).await;
     agent.snapshot_app(&other, APP).await.expect("a frame");
     agent.snapshot_app(&other, APP).await.expect("another");
+    let window = watching
+        .until(|event| match event {
+            v1::event::Event::MayBeHeld(it) => it.target_window,
+            _ => None,
+        })
+        .await;
+    assert_eq!(window.window_id, 318, "the window that it was pressed in");
     let after = after_restart(&gateway);
     let observed = after.iter().filter(|line| *line == "observe").count();
     assert_eq!(observed, 3, "one for the release: {after:?}");

@@ -10,6 +10,7 @@ mod events;
 mod faults;
 mod health;
 mod held;
+mod host_events;
 mod idempotency;
 mod linux_desktop;
 mod listeners;

@@ -115,11 +115,14 @@ impl Watching {
 /// Events in a few words each, for lists that a test compares: no ids but those of actions.
 #[must_use]
 pub fn words(events: &[What]) -> Vec<String> {
-    events.iter().map(word).collect()
+    events.iter().filter_map(word).collect()
 }
 
-fn word(event: &What) -> String {
-    match event {
+/// Nothing for the states of sessions, which follow from everything else and would be in every list.
+fn word(event: &What) -> Option<String> {
+    Some(match event {
+        What::SessionState(_) => return None,
+        What::MayBeHeld(_) => "may be held".into(),
         What::Current(state) => format!(
             "current: {} sessions, {} actions",
             state.sessions.len(),
@@ -137,7 +140,7 @@ fn word(event: &What) -> String {
         What::ActionBegan(it) => format!("action {} began", it.action_id),
         What::ActionEnded(it) => format!("action {} ended: {:?}", it.action_id, it.outcome()),
         What::Disposed(_) => "disposed".into(),
-    }
+    })
 }
 
 /// The end of an action with this id.

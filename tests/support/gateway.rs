@@ -223,12 +223,13 @@ impl GatewayProcess {
                 .await
                 .expect("health can be watched")
                 .into_inner();
-            while let Some(state) = states.message().await.expect("health goes on") {
-                if state.status() == wanted {
-                    return;
+            loop {
+                match states.message().await {
+                    Ok(Some(state)) if state.status() == wanted => return,
+                    Ok(Some(_)) => {}
+                    end => panic!("health ended with {end:?}: {}", self.log()),
                 }
             }
-            panic!("health ended");
         };
         assert!(
             tokio::time::timeout(PATIENCE, watched).await.is_ok(),

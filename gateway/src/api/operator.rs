@@ -5,7 +5,12 @@ use std::sync::Arc;
 use maka_proto::v1;
 use tonic::{Request, Response, Status};
 
-use super::{Edge, answered, caller, deadline, encode};
+use super::{
+    Edge, answered, caller, deadline,
+    decode::{scalar, violations::Violations},
+    encode,
+};
+use crate::session::host_event::HostEvent;
 
 #[derive(Debug)]
 pub(super) struct OperatorService(pub(super) Arc<Edge>);
@@ -32,5 +37,39 @@ impl v1::operator_server::Operator for OperatorService {
             generation: restarted.generation,
             executor: Some(executor),
         }))
+    }
+
+    async fn report_host_event(
+        &self,
+        request: Request<v1::ReportHostEventRequest>,
+    ) -> Result<Response<v1::ReportHostEventResponse>, Status> {
+        let caller = caller(request.extensions())?;
+        let v1::ReportHostEventRequest { event, session_id } = request.into_inner();
+        let mut violations = Violations::default();
+        let event = host_event(&mut violations, event);
+        let session = match session_id {
+            None => Some(None),
+            Some(text) => scalar::session_id(&mut violations, &text).map(Some),
+        };
+        let (event, session) = violations.finish(event.zip(session))?;
+        tracing::info!(principal = %caller.principal, event = event.as_str(), "an operator reports");
+        let report = async { self.0.sessions.report(event, session.as_ref()) };
+        let sessions = answered("ReportHostEvent", &caller, report).await?;
+        Ok(Response::new(v1::ReportHostEventResponse {
+            sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
+        }))
+    }
+}
+
+fn host_event(violations: &mut Violations, number: i32) -> Option<HostEvent> {
+    match v1::HostEvent::try_from(number) {
+        Ok(v1::HostEvent::ScreenLocked) => Some(HostEvent::ScreenLocked),
+        Ok(v1::HostEvent::ScreenUnlocked) => Some(HostEvent::ScreenUnlocked),
+        Ok(v1::HostEvent::UserInputBegan) => Some(HostEvent::UserInputBegan),
+        Ok(v1::HostEvent::UserInputEnded) => Some(HostEvent::UserInputEnded),
+        Ok(v1::HostEvent::UserStopped) => Some(HostEvent::UserStopped),
+        Ok(v1::HostEvent::UrlBlocked) => Some(HostEvent::UrlBlocked),
+        Ok(v1::HostEvent::Unspecified) => violations.refuse("event", scalar::REQUIRED),
+        Err(_) => violations.refuse("event", scalar::UNKNOWN_MEMBER),
     }
 }

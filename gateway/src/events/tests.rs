@@ -27,6 +27,7 @@ fn begin(events: &Events, number: usize, owner: &str) {
         id: id(number),
         principal: PrincipalName::new(owner),
         began_unix_ms: u64::try_from(number).unwrap(),
+        state: SessionState::Unobserved,
     });
 }
 
@@ -91,6 +92,8 @@ fn words(watcher: &mut Watcher) -> Vec<String> {
             What::SessionEnded(session, reason) => format!("ended {session} {reason:?}"),
             What::ActionBegan(action) => format!("action in {}", action.session),
             What::ActionEnded(end) => format!("{} in {}", end.outcome, end.action.session),
+            What::SessionState(session, state) => format!("{session} is {}", state.as_str()),
+            What::MayBeHeld(session, _) => format!("{session} may hold"),
             What::Disposed => "disposed".to_owned(),
         })
         .collect()
@@ -418,4 +421,40 @@ proptest! {
         }
         prop_assert_eq!(read(&mut watcher, usize::MAX), told, "in the end it knows everything");
     }
+}
+
+/// A session's state is told to those who may see the session, and only when it is another one.
+#[test]
+fn a_state_is_told_once_and_to_those_who_may_see_it() {
+    let events = Events::new(None);
+    begin(&events, 1, "ann");
+    let watch = |who: &str, reach| events.watch(&caller(who, reach), None).unwrap();
+    let (mut ann, mut bob) = (watch("ann", Reach::Own), watch("bob", Reach::Own));
+    for state in [
+        SessionState::Unobserved,
+        SessionState::Active,
+        SessionState::Active,
+        SessionState::ScreenLocked,
+    ] {
+        events.session_state(&id(1), state);
+    }
+    events.session_state(&id(7), SessionState::Active);
+    let window = WindowKey {
+        pid: 1,
+        window_id: 2,
+    };
+    events.may_be_held(&id(1), window);
+    let told = [
+        "present s_1 0",
+        "s_1 is active",
+        "s_1 is screen_locked",
+        "s_1 may hold",
+    ];
+    assert_eq!(words(&mut ann), told);
+    assert_eq!(words(&mut bob), ["present  0"]);
+    let mut late = watch("ann", Reach::Own);
+    let Some(What::Present(present)) = next(&mut late).map(|event| event.what) else {
+        panic!("the first is the state")
+    };
+    assert_eq!(present.sessions[0].state, SessionState::ScreenLocked);
 }

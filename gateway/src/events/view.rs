@@ -60,6 +60,9 @@ impl View {
             What::Released(release) => self.release(release, sees).map(What::Released),
             What::SessionBegan(session) => sees(&session.id).then(|| what.clone()),
             What::SessionEnded(session, _) => sees(session).then(|| what.clone()),
+            What::SessionState(session, _) | What::MayBeHeld(session, _) => {
+                sees(session).then(|| what.clone())
+            }
             What::ActionBegan(action) => sees(&action.session).then(|| what.clone()),
             What::ActionEnded(end) => sees(&end.action.session).then(|| what.clone()),
         }

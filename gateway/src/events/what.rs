@@ -10,6 +10,7 @@ use maka_cu_protocol::ids::{SessionId, ToolCallId, WindowKey};
 use maka_cu_protocol::sets::{Outcome, ServiceState};
 
 use crate::session::caller::PrincipalName;
+use crate::session::state::SessionState;
 
 /// One event of one watcher.
 #[derive(Clone, Debug)]
@@ -41,6 +42,10 @@ pub enum What {
     ActionBegan(Action),
     /// It ended.
     ActionEnded(ActionEnd),
+    /// What a session may do changed.
+    SessionState(SessionId, SessionState),
+    /// A button of this session may be down in this window and cannot be let go of.
+    MayBeHeld(SessionId, WindowKey),
     /// The gateway has ended everything.
     Disposed,
 }
@@ -99,6 +104,8 @@ pub struct LiveSession {
     pub principal: PrincipalName,
     /// When, in milliseconds since the Unix epoch.
     pub began_unix_ms: u64,
+    /// What it may do.
+    pub state: SessionState,
 }
 
 /// Why a session ended.

@@ -186,7 +186,11 @@ impl Core {
 
     /// Buries the frames that the session's status has made worthless.
     fn follow_status(&mut self) {
-        let burials = self.shared.machine().burials();
+        let (state, burials) = {
+            let mut machine = self.shared.machine();
+            (machine.state(Instant::now()), machine.burials())
+        };
+        self.parts.events.session_state(&self.id, state);
         if burials != self.burials {
             self.burials = burials;
             self.mirror.supersede_all();

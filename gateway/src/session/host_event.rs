@@ -2,11 +2,15 @@
 //!
 //! Keeps what is true of the whole desktop now, so that a session that begins later starts from it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use maka_cu_protocol::ids::SessionId;
 use tokio::time::Instant;
 
 use super::state::{Happening, Machine};
+use super::{Entry, Sessions};
+use crate::error::CallError;
 
 /// What a reporter saw.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -130,6 +134,55 @@ impl Desktop {
             machine.happened(Happening::Locked, now);
         }
         machine
+    }
+}
+
+impl Sessions {
+    /// Takes note of what happened on the desktop beside the agents. Says how many sessions it concerned.
+    ///
+    /// # Errors
+    /// When an event of one session names none or one that is not there, and when one of the whole desktop names any.
+    pub fn report(
+        &self,
+        event: HostEvent,
+        session: Option<&SessionId>,
+    ) -> Result<usize, CallError> {
+        let malformed = |rule| CallError::Malformed {
+            field: "session_id",
+            rule,
+        };
+        match (event.scope(), session) {
+            (Scope::Desktop, Some(_)) => {
+                return Err(malformed("not allowed: the event is about the desktop"));
+            }
+            (Scope::Session, None) => return Err(malformed("required by this event")),
+            (Scope::Desktop | Scope::SessionOrAll, None)
+            | (Scope::Session | Scope::SessionOrAll, Some(_)) => {}
+        }
+        let now = Instant::now();
+        let mut desktop = self.desktop();
+        desktop.saw(event, now);
+        let concerned: Vec<_> = {
+            let entries = self.entries();
+            let of = |(id, entry): (&SessionId, &Entry)| (id.clone(), Arc::clone(&entry.shared));
+            match session {
+                Some(session) => {
+                    let entry = entries.by_id.get_key_value(session);
+                    vec![of(entry.ok_or(CallError::SessionUnknown)?)]
+                }
+                None => entries.by_id.iter().map(of).collect(),
+            }
+        };
+        for (id, shared) in &concerned {
+            let state = shared.happened(event.happening(now));
+            self.0.parts.events.session_state(id, state);
+        }
+        tracing::info!(
+            event = event.as_str(),
+            sessions = concerned.len(),
+            "host event"
+        );
+        Ok(concerned.len())
     }
 }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::unix_ms;
 use super::image::Images;
-use super::state::{Happening, Machine};
+use super::state::{Happening, Machine, SessionState};
 use crate::events::what::EndReason;
 
 /// See the module.
@@ -62,17 +62,18 @@ impl Shared {
         }
     }
 
-    /// Something happened to the session. A state that nothing leads out of also cancels what runs.
-    pub(crate) fn happened(&self, what: Happening) {
+    /// Something happened to the session. A state that nothing leads out of also cancels what runs. Returns the state.
+    pub(crate) fn happened(&self, what: Happening) -> SessionState {
         let now = Instant::now();
-        let is_final = {
+        let state = {
             let mut machine = self.machine();
             machine.happened(what, now);
-            machine.state(now).is_final()
+            machine.state(now)
         };
-        if is_final {
+        if state.is_final() {
             self.stopped.cancel();
         }
+        state
     }
 
     /// The status of the session. For one short look at a time.

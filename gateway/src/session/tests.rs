@@ -10,7 +10,12 @@ use maka_policy_host::judge::JudgeOptions;
 use maka_policy_host::limits::Limits;
 use maka_policy_host::log::{DecisionLog, LogOptions};
 
-use super::job::Running;
+use tokio::sync::oneshot;
+
+use super::answer::{DomainFault, ImageId};
+use super::call::{CallContext, LaunchCall};
+use super::host_event::HostEvent;
+use super::job::{Running, Work};
 use super::*;
 use crate::policy::standing::Standing;
 

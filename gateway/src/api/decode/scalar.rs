@@ -26,7 +26,8 @@ const MAX_KEY_BYTES: usize = 128;
 pub(crate) const REQUIRED: &str = "required";
 /// The policy engine takes no id with one; told here, the field has its name.
 const NO_CONTROL: &str = "must not have control characters";
-const UNKNOWN_MEMBER: &str = "not a member of its enum";
+/// An enum field with a number that its enum does not have.
+pub(crate) const UNKNOWN_MEMBER: &str = "not a member of its enum";
 
 /// The session that a call names.
 pub(crate) fn session_id(violations: &mut Violations, text: &str) -> Option<SessionId> {

@@ -23,6 +23,14 @@ pub(crate) fn event(event: Event) -> v1::Event {
         }),
         What::ActionBegan(action) => Message::ActionBegan(action_began(&action)),
         What::ActionEnded(end) => Message::ActionEnded(action_ended(&end)),
+        What::SessionState(session, state) => Message::SessionState(v1::SessionStateChanged {
+            session_id: session.as_str().to_owned(),
+            state: scalar::session_state(state).into(),
+        }),
+        What::MayBeHeld(session, window) => Message::MayBeHeld(v1::MayBeHeld {
+            session_id: session.as_str().to_owned(),
+            target_window: Some(scalar::window(window)),
+        }),
         What::Disposed => Message::Disposed(v1::Disposed {}),
     };
     v1::Event {
@@ -69,6 +77,7 @@ fn began(session: &LiveSession) -> v1::SessionBegan {
         session_id: session.id.as_str().to_owned(),
         principal: session.principal.as_str().to_owned(),
         began_unix_ms: scalar::unix_ms(session.began_unix_ms),
+        state: scalar::session_state(session.state).into(),
     }
 }
 

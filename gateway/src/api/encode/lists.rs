@@ -19,6 +19,7 @@ pub(crate) fn session(session: &SessionSummary) -> v1::Session {
         last_used_unix_ms: scalar::unix_ms(session.last_used_unix_ms),
         live_snapshots: session.live_snapshots,
         calls_in_flight: session.calls_in_flight,
+        state: scalar::session_state(session.state).into(),
     }
 }
 

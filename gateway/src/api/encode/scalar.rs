@@ -11,7 +11,10 @@ use maka_cu_protocol::{
 };
 use maka_proto::v1;
 
-use crate::session::answer::{DomainFault, ImageAbsence};
+use crate::session::{
+    answer::{DomainFault, ImageAbsence},
+    state::SessionState,
+};
 
 /// Defines an encoder from a closed set to the enum that mirrors it. A new member breaks the build here.
 macro_rules! members {
@@ -237,5 +240,19 @@ pub(crate) fn fault(fault: &DomainFault) -> v1::DomainError {
         permission: fault
             .permission
             .map(|permission| permission.as_str().to_owned()),
+    }
+}
+
+/// What a session may do.
+#[must_use]
+pub(crate) const fn session_state(state: SessionState) -> v1::SessionState {
+    match state {
+        SessionState::Unobserved => v1::SessionState::Unobserved,
+        SessionState::Active => v1::SessionState::Active,
+        SessionState::InterventionDebounce => v1::SessionState::InterventionDebounce,
+        SessionState::ReobserveRequired => v1::SessionState::ReobserveRequired,
+        SessionState::ScreenLocked => v1::SessionState::ScreenLocked,
+        SessionState::BlockedUrl => v1::SessionState::BlockedUrl,
+        SessionState::UserStopped => v1::SessionState::UserStopped,
     }
 }

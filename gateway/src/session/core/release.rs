@@ -47,7 +47,8 @@ impl Core {
             // Left to the next executor.
             Release::Later => self.release_failed = held.generation,
         }
-        self.released(release);
+        let id = self.id.clone();
+        self.released(&id, &held, release);
     }
 
     /// Lets go of what earlier executors may have left pressed, or waits while another session does. Nothing else reaches
@@ -63,10 +64,13 @@ impl Core {
             };
             match release {
                 Release::Done => {}
-                Release::MayBeHeld => held.owner.happened(Happening::OutcomeUnknown),
+                Release::MayBeHeld => {
+                    let state = held.owner.happened(Happening::OutcomeUnknown);
+                    self.parts.events.session_state(session, state);
+                }
                 Release::Later => self.parts.held.note(session, held.clone()),
             }
-            self.released(release);
+            self.released(session, held, release);
             if held.owner.is_over() && held.owner.begun() == negotiated.generation {
                 let sending = own_message(session, RELEASE_PATIENCE);
                 // A session that does not end dies with its executor.
@@ -90,14 +94,15 @@ impl Core {
         known
     }
 
-    fn released(&self, release: Release) {
+    fn released(&self, session: &SessionId, held: &Held, release: Release) {
         match release {
-            Release::Done => tracing::info!(session_id = %self.id, "a held button was released"),
+            Release::Done => tracing::info!(session_id = %session, "a held button was released"),
             Release::MayBeHeld => {
-                tracing::warn!(session_id = %self.id, "a button may be held and cannot be released");
+                tracing::warn!(session_id = %session, "a button may be held and cannot be released");
+                self.parts.events.may_be_held(session, held.window);
             }
             Release::Later => {
-                tracing::warn!(session_id = %self.id, "the executor was lost before a held button was released");
+                tracing::warn!(session_id = %session, "the executor was lost before a held button was released");
             }
         }
     }
