@@ -39,6 +39,9 @@ pub mod error;
 pub mod event;
 pub mod failure;
 pub mod selection;
+
+pub mod displays;
+
 pub mod service;
 pub mod status;
 
@@ -51,10 +54,12 @@ mod stderr_tail;
 mod streams;
 mod supervisor;
 
+pub use displays::resolve_display_snapshots;
 pub use error::{CallError, MakaCuLifecycleError, MakaCuProtocolViolation, MakaCuRpcError};
 pub use event::{Event, EventStream};
 pub use options::Options;
 pub use process::ExitCause;
+pub use selection::select_backend;
 pub use service::{Answer, CallOptions, MakaCuService};
 pub use status::{Negotiated, Status};
 pub use stderr_tail::StderrExcerpt;
