@@ -61,7 +61,8 @@ use crate::events::{
 use crate::forward::Forward;
 use crate::policy::{actions::TextKey, standing::StandingWatch};
 
-/// Images whose bytes are in memory at a time, each of at most [`image::IMAGE_MAX_BYTES`]: until a caller has taken them.
+/// Images whose bytes are in memory at a time, each of at most [`maka_cu_host::frame::FRAME_MAX_BYTES`]: until a caller
+/// has taken them.
 const IMAGES_AT_ONCE: usize = 8;
 
 /// Bounds and switches of all sessions.

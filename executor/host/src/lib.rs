@@ -41,6 +41,7 @@ pub mod failure;
 pub mod selection;
 
 pub mod displays;
+pub mod frame;
 
 pub mod service;
 pub mod status;

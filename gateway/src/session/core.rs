@@ -19,6 +19,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maka_cu_host::CallError as ExecutorError;
+use maka_cu_host::frame::FrameError;
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::SessionId;
@@ -35,7 +36,7 @@ use super::answer::{DomainFault, EndedSession, Frame, ImageAbsence, Picture};
 use super::call::{ImageDelivery, Turn};
 use super::caller::Caller;
 use super::held::HeldButtons;
-use super::image::{self, INLINE_MAX_BYTES, ReadError, Source, Stored};
+use super::image::{self, INLINE_MAX_BYTES, Source, Stored};
 use super::index::Owners;
 use super::keys::Keys;
 use super::meter::Meter;
@@ -321,7 +322,7 @@ impl Core {
             .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
         let image = snapshot.image.as_ref().map(|image| {
             let frame = Some(snapshot.snapshot_id.clone());
-            Stored::new(image, source(image, negotiated), frame, expires)
+            Stored::new(source(image, negotiated), frame, expires)
         });
         let absence = match (delivery, &image) {
             (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
@@ -357,16 +358,16 @@ impl Core {
         let (ImageDelivery::Inline, Some(image)) = (delivery, image) else {
             return Ok(());
         };
-        let (info, source) = (image.info.clone(), image.source.clone());
-        if info.byte_length > INLINE_MAX_BYTES {
+        let source = image.source.clone();
+        if source.image.byte_length > INLINE_MAX_BYTES {
             picture.absence = Some(ImageAbsence::TooLargeForInline);
             return Ok(());
         }
         let generation = source.generation;
-        let read = tokio::task::spawn_blocking(move || image::read(&source, &info)).await;
+        let read = tokio::task::spawn_blocking(move || image::read(&source)).await;
         match read {
-            Ok(Ok(bytes)) => picture.data = Some(bytes),
-            Ok(Err(ReadError::Violation(violation))) => {
+            Ok(Ok(frame)) => picture.data = Some(frame.bytes),
+            Ok(Err(FrameError::Violation(violation))) => {
                 self.parts
                     .forward
                     .report_violation(generation, method, violation);
@@ -376,7 +377,7 @@ impl Core {
                 });
             }
             // A reader that panicked has read nothing.
-            Ok(Err(ReadError::Unreadable | ReadError::TooLarge)) | Err(_) => {
+            Ok(Err(FrameError::Unreadable | FrameError::TooLarge)) | Err(_) => {
                 picture.absence = Some(ImageAbsence::Unreadable);
             }
         }
@@ -446,7 +447,7 @@ fn own_message(session: &SessionId, patience: Duration) -> Sending {
 fn source(image: &ImageRef, negotiated: &Negotiated) -> Source {
     Source {
         image_dir: negotiated.image_dir.clone(),
-        path: image.path.as_path().to_owned(),
+        image: image.clone(),
         generation: negotiated.generation,
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use maka_cu_host::frame::FrameError;
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
@@ -242,7 +243,7 @@ impl Sessions {
             };
             // The room goes with the reader: a caller that leaves does not stop it.
             let read = tokio::task::spawn_blocking(move || {
-                image::read(&stored.source, &stored.info).map(|data| (data, room))
+                image::read(&stored.source).map(|frame| (frame.bytes, room))
             })
             .await;
             match read {
@@ -251,8 +252,8 @@ impl Sessions {
                     data,
                     _room: Some(room),
                 }),
-                Ok(Err(image::ReadError::TooLarge)) => Err(CallError::ImageTooLarge),
-                Ok(Err(image::ReadError::Violation(violation))) => {
+                Ok(Err(FrameError::TooLarge)) => Err(CallError::ImageTooLarge),
+                Ok(Err(FrameError::Violation(violation))) => {
                     let method = maka_cu_protocol::method::Method::Observe;
                     self.0
                         .parts
@@ -264,7 +265,7 @@ impl Sessions {
                     })
                 }
                 // A reader that panicked has read nothing.
-                Ok(Err(image::ReadError::Unreadable)) | Err(_) => Err(CallError::ImageUnreadable),
+                Ok(Err(FrameError::Unreadable)) | Err(_) => Err(CallError::ImageUnreadable),
             }
         };
         until(context.deadline, read).await

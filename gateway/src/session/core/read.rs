@@ -232,7 +232,7 @@ impl Core {
             .map_err(|error| unknown_display(error, call))?;
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         let file = source(&captured.image, &negotiated);
-        let image = Stored::new(&captured.image, file, None, Instant::now() + ttl);
+        let image = Stored::new(file, None, Instant::now() + ttl);
         let mut picture = Picture {
             info: Some(image.info.clone()),
             data: None,
