@@ -42,6 +42,7 @@ pub mod selection;
 
 pub mod displays;
 pub mod frame;
+pub mod overlay;
 
 pub mod service;
 pub mod status;
