@@ -119,7 +119,9 @@ impl MakaCuLifecycleError {
                 FailureClass::Fatal | FailureClass::Mismatch => true,
                 FailureClass::Retryable => false,
             },
-            LifecycleCause::Exhausted { .. } | LifecycleCause::Disposed => true,
+            LifecycleCause::Exhausted { .. }
+            | LifecycleCause::Disposed
+            | LifecycleCause::NotOffered => true,
             LifecycleCause::Cancelled
             | LifecycleCause::SessionCleared
             | LifecycleCause::DeadlineWhileQueued
@@ -148,6 +150,7 @@ impl MakaCuLifecycleError {
             | LifecycleCause::Cancelled
             | LifecycleCause::DeadlineWhileQueued
             | LifecycleCause::Busy
+            | LifecycleCause::NotOffered
             | LifecycleCause::WrongGeneration => None,
         }
     }
@@ -168,6 +171,7 @@ impl MakaCuLifecycleError {
             | LifecycleCause::Disposed
             | LifecycleCause::Restarted
             | LifecycleCause::Busy
+            | LifecycleCause::NotOffered
             | LifecycleCause::WrongGeneration => None,
         }
     }
@@ -218,6 +222,9 @@ pub enum LifecycleCause {
     /// The request is bound to a generation that is not the one that is ready.
     #[error("the generation it belongs to has ended")]
     WrongGeneration,
+    /// The request is of a generic method (spec 9) that the executor's handshake does not advertise.
+    #[error("the executor does not offer this method")]
+    NotOffered,
 }
 
 impl LifecycleCause {
@@ -226,6 +233,7 @@ impl LifecycleCause {
         match self {
             Self::Start(last) | Self::Exhausted { last, .. } => last.failure.code(),
             Self::Cancelled | Self::SessionCleared => LifecycleCode::Aborted,
+            Self::NotOffered => LifecycleCode::ServiceMismatch,
             Self::DeadlineWhileQueued
             | Self::RequestTimeout
             | Self::ChildExit(_)

@@ -120,6 +120,10 @@ impl MakaCuService {
 
     /// Sends a request and reads the envelope of its answer. A refusal is an answer, not an error.
     ///
+    /// The generic methods `host.dispatch` and `host.snapshot` are passed through as they are to an executor that advertises them,
+    /// and refused with [`LifecycleCause::NotOffered`], unsent, where it does not: turning them into the specific methods takes a
+    /// mirror of the session's frames, which is not kept here.
+    ///
     /// # Errors
     /// See [`CallError`]. A call that was cancelled or timed out after it was written still returns what the executor answers
     /// within [`Options::cancel_grace`].
@@ -196,6 +200,7 @@ impl MakaCuService {
 
     /// What was agreed on with the executor, while it is ready.
     #[must_use]
+    #[doc(alias = "handshake")]
     pub fn negotiated(&self) -> Option<Arc<Negotiated>> {
         self.status().executor
     }

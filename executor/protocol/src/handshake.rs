@@ -85,6 +85,35 @@ record! {
     }
 }
 
+impl Capabilities {
+    /// Whether requests of this method are understood. Every executor understands the published ones; the generic ones
+    /// have to be advertised (§9).
+    #[must_use]
+    pub fn understands(&self, method: Method) -> bool {
+        match method {
+            Method::HostDispatch | Method::HostSnapshot => self
+                .generic_methods
+                .as_ref()
+                .is_some_and(|methods| methods.contains(&method)),
+            Method::HostHello
+            | Method::SessionBegin
+            | Method::SessionEnd
+            | Method::WindowList
+            | Method::AppsList
+            | Method::AppsLaunch
+            | Method::Observe
+            | Method::DispatchElement
+            | Method::DispatchKey
+            | Method::DispatchPoint
+            | Method::ScreenCapture
+            | Method::PermissionsCheck
+            | Method::CaptureStart
+            | Method::CaptureNext
+            | Method::CaptureStop => true,
+        }
+    }
+}
+
 /// Declares the limits: name, wire name, default. The first list must be sent, the second may be.
 macro_rules! limits {
     (

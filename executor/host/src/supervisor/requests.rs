@@ -51,6 +51,11 @@ impl Supervisor {
             Some(LifecycleCause::Cancelled)
         } else if only.is_some() && only != ready.as_ref().map(|ready| ready.generation) {
             Some(LifecycleCause::WrongGeneration)
+        } else if ready
+            .as_ref()
+            .is_some_and(|ready| !ready.handshake.capabilities.understands(request.method))
+        {
+            Some(LifecycleCause::NotOffered)
         } else if self.pending.is_full() {
             Some(LifecycleCause::Busy)
         } else {

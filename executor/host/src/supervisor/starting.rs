@@ -358,6 +358,12 @@ impl Supervisor {
             handshake,
             image_dir: child.image_dir.clone(),
         });
+        // Whether a waiting request can be understood is known only now.
+        let offered = &negotiated.handshake.capabilities;
+        let foreign = |it: &Request| it.generation.is_none() && !offered.understands(it.method);
+        for request in self.pending.take_if(foreign) {
+            self.reject(request, LifecycleCause::NotOffered, RequestStage::Queued);
+        }
         self.pending.bind(child.number, longest);
         for started in self.starters.drain(..) {
             // Whoever went away needs no answer.
