@@ -6,6 +6,7 @@ use crate::{
     difference::Difference,
     element::Element,
     geometry::{ImageRect, ScreenRect},
+    handshake::Limits,
     ids::{AppId, Digest, DisplayId, ElementToken, Millis, SnapshotId, WindowKey},
     image::ImageRef,
     json::{Reason, Violation, record},
@@ -141,6 +142,34 @@ impl Snapshot {
             .as_ref()
             .map_or(Ok(()), check)
             .map_err(|violation| violation.at("image"))
+    }
+
+    /// Holds the trees to the limits the executor announced in its handshake (§2.2): more elements, or deeper ones, than it
+    /// said it would ever send. Texts are not counted, because executors differ in what a character is; the length of the
+    /// whole message is the line codec's business.
+    ///
+    /// # Errors
+    /// [`Reason::OutOfRange`] on the list that is too long or the depth that is too great.
+    pub fn check_limits(&self, limits: &Limits) -> Result<(), Violation> {
+        let most_in_menu = limits.max_menu_elements.unwrap_or(u64::MAX);
+        let menu = self.menu.as_ref().map(|menu| &menu.elements);
+        let lists = [
+            ("elements", Some(&self.elements), limits.max_elements),
+            ("menu.elements", menu, most_in_menu),
+        ];
+        for (name, elements, most) in lists {
+            if elements.is_some_and(|elements| elements.len() as u64 > most) {
+                return Err(Violation::of(name, Reason::OutOfRange));
+            }
+        }
+        // The root has depth 0, so the deepest of `maxDepth` levels has one less (§2.2).
+        let too_deep = |element: &Element| u64::from(element.depth) >= limits.max_depth;
+        match self.elements.iter().position(too_deep) {
+            Some(index) => Err(Violation::of("depth", Reason::OutOfRange)
+                .at_index(index)
+                .at("elements")),
+            None => Ok(()),
+        }
     }
 
     /// The rules that span several elements (§7): unique tokens, stable ids on all or none and unique, a difference

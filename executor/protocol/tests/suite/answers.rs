@@ -4,11 +4,13 @@ use maka_cu_protocol::{
     digest::{ElementDigestInput, element_digest, value_digest, window_digest},
     domain::DomainCode,
     geometry::{ScreenRect, WindowRect},
+    handshake::Limits,
     ids::Digest,
-    json::{Reason, Violation},
+    json::{Json, Reason, Violation},
     refusal::Refusal,
     results::{self, Answer, Envelope, Permissions, lists},
     sets::{ElementVerb, Path},
+    snapshot::Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +40,37 @@ fn permissions_are_granted_by_true_alone() {
     let invented = json!({"ok": true, "accessibility": true, "screenRecording": true, "screenRecordingProbe": "hoped"});
     let expected = Violation::of("screenRecordingProbe", Reason::OutOfSet);
     assert_eq!(results::read_permissions(&invented), Err(expected));
+}
+
+/// §2.2: the sample has two elements on two levels and one in its menu, and says so to the limit; one less is a broken word.
+#[test]
+fn executors_keep_their_own_limits() {
+    let snapshot = Snapshot::read(&samples::snapshot()).unwrap();
+    let exact = Limits {
+        max_elements: 2,
+        max_depth: 2,
+        max_menu_elements: Some(1),
+        ..Limits::default()
+    };
+    let tighter = |change: fn(&mut Limits)| {
+        let mut limits = exact;
+        change(&mut limits);
+        limits
+    };
+    let rows = [
+        (exact, None),
+        (tighter(|it| it.max_menu_elements = None), None),
+        (tighter(|it| it.max_elements = 1), Some("elements")),
+        (tighter(|it| it.max_depth = 1), Some("elements[1].depth")),
+        (
+            tighter(|it| it.max_menu_elements = Some(0)),
+            Some("menu.elements"),
+        ),
+    ];
+    for (limits, field) in rows {
+        let expected = field.map(|field| Violation::of(field, Reason::OutOfRange));
+        assert_eq!(snapshot.check_limits(&limits).err(), expected, "{limits:?}");
+    }
 }
 
 /// §12.2 row 21 and §3.2: one malformed entry spoils the list, an unusable ornament does not.

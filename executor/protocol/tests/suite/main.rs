@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod combinations;
 mod fixtures;
 mod generic;
 mod laws;
