@@ -325,6 +325,9 @@ impl Pending {
 }
 
 #[cfg(test)]
+mod orders;
+
+#[cfg(test)]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
