@@ -33,12 +33,15 @@ pub struct Release {
     /// The generation concerned; 0 before the first.
     pub generation: u64,
     /// Whether the generation itself is over, and with it every session and snapshot of it.
+    #[doc(alias = "generationReleased")]
     pub generation_released: bool,
     /// Why.
     pub reason: ReleaseReason,
     /// The sessions of requests that may have been delivered, each once, sorted.
+    #[doc(alias = "sessionIds")]
     pub sessions: Vec<SessionId>,
     /// Whether the effect of any request is unknown.
+    #[doc(alias = "outcomeUnknown")]
     pub outcome_unknown: bool,
 }
 

@@ -4,6 +4,9 @@
 //! answers, when it is started again, and what everybody is told about it ([`event`], [`status`]). It knows nothing of policy, of
 //! gRPC, or of what the methods mean; readers of answers come from `maka-cu-protocol` and are handed in by the caller.
 //!
+//! Beside the child, what every host of one needs: [`selection`] says whether there is an executor at all, [`displays`] which displays
+//! a picture shows, [`frame`] whether an image file may be believed, and [`overlay`] shows a person what is being done.
+//!
 //! # What callers can rely on
 //! - Every call ends exactly once, at the latest one cancel grace after its deadline.
 //! - Delivered work is never sent again. A request that cannot be proved unread ends as `outcome_unknown`.
@@ -31,6 +34,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Three programs under `examples/` do more and run as they stand: `capabilities` starts an executor and prints what it can do,
+//! `bound_click` clicks a button of the process that was looked at, and `cancelled_scroll` gives up a scroll that waits behind a slow
+//! call.
 
 pub mod environment;
 pub mod options;

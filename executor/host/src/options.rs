@@ -46,6 +46,7 @@ pub struct Options {
     #[doc(alias = "childEnv")]
     pub environment: ChildEnvironment,
     /// Whether the executor may move the system cursor. Sent in the handshake. Default: no.
+    #[doc(alias = "allowGlobalPointer")]
     pub allow_global_pointer: bool,
     /// Least time a request gets when its caller names no deadline. Default: 20 s.
     #[doc(alias = "timeoutMs")]

@@ -11,6 +11,7 @@ use crate::options::{ExecutableDigest, Options};
 use crate::service::MakaCuService;
 
 /// The one back end there is.
+#[doc(alias = "CU_BACKEND_IDS")]
 pub const BACKEND_ID: &str = "maka-cu";
 
 /// The id reported when there is none.

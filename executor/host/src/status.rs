@@ -18,6 +18,7 @@ pub struct Status {
     /// Number of the current or last child; 0 before the first. It only grows.
     pub generation: u64,
     /// Starts since the last stable life.
+    #[doc(alias = "restartAttempts")]
     pub restart_attempts: u32,
     /// What was negotiated, while the executor is ready.
     pub executor: Option<Arc<Negotiated>>,
