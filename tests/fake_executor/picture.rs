@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::script::PictureLie;
 
-/// One byte above the frame budget.
-const TOO_LARGE: usize = 8 * 1024 * 1024 + 1;
+/// The frame budget (spec maka-cu §10.3).
+const BUDGET: usize = 8 * 1024 * 1024;
 
 /// Spoils the picture of an answer, if it has one.
 pub(crate) fn lie(lie: PictureLie, result: &mut Value) {
@@ -64,14 +64,18 @@ pub(crate) fn lie(lie: PictureLie, result: &mut Value) {
         PictureLie::Growing => {
             thread::spawn(move || grow(&path));
         }
-        PictureLie::TooLarge => {
-            let mut bytes = fs::read(&path).expect("the picture was just written");
-            bytes.resize(TOO_LARGE, 0);
-            fs::write(&path, &bytes).expect("the picture can be written");
-            image["byteLength"] = json!(bytes.len());
-            image["sha256"] = json!(Digest::of(&bytes).to_string());
-        }
+        PictureLie::AsLargeAsMayBe => enlarge(&path, BUDGET, image),
+        PictureLie::TooLarge => enlarge(&path, BUDGET + 1, image),
     }
+}
+
+/// Makes the picture longer, and says so.
+fn enlarge(path: &Path, length: usize, image: &mut Value) {
+    let mut bytes = fs::read(path).expect("the picture was just written");
+    bytes.resize(length, 0);
+    fs::write(path, &bytes).expect("the picture can be written");
+    image["byteLength"] = json!(bytes.len());
+    image["sha256"] = json!(Digest::of(&bytes).to_string());
 }
 
 /// Puts something else in the place of the picture, which stays readable [`beside`] it until then.
@@ -94,7 +98,7 @@ fn grow(path: &Path) {
     use std::io::Write as _;
 
     let chunk = [0; 4096];
-    let mut left = 4 * TOO_LARGE;
+    let mut left = 4 * BUDGET;
     while left > 0
         && let Ok(mut file) = fs::OpenOptions::new().append(true).open(path)
         && file.write_all(&chunk).is_ok()

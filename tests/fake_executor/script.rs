@@ -194,6 +194,8 @@ pub(crate) enum PictureLie {
     Length,
     /// It grows for as long as the executor lives.
     Growing,
+    /// It has exactly the frame budget of 8 MiB, and is said to: no lie, but the last picture that is none.
+    AsLargeAsMayBe,
     /// It is one byte above the frame budget of 8 MiB, and said to be.
     TooLarge,
 }

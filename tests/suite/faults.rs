@@ -6,9 +6,12 @@
 //! apart by a value of their own in the request.
 
 mod actions;
+mod frames;
 mod own_file;
 mod pictures;
 mod reads;
+mod sessions;
+mod unread;
 
 use std::time::Duration;
 
@@ -23,6 +26,9 @@ use serde_json::{Value, json};
 use tonic::Status;
 
 const APP: &str = "org.example.Notes";
+
+/// Characters of two, three and four bytes, which no cut may harm (field report H10).
+const TITLE: &str = "é漢😀";
 
 /// Whether the executor survives what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +52,7 @@ impl Bench {
         let script = json!({
             "rules": rules,
             "limits": { "settleCeilingMs": 1, "treeWalkCeilingMs": 1 },
+            "world": { "title": TITLE },
         });
         let mut options = GatewayOptions::new(Executor::Fake(script));
         options.executor_keys =
@@ -89,10 +96,13 @@ impl Bench {
     }
 
     async fn frame(&self) -> v1::Snapshot {
-        self.agent
+        let frame = self
+            .agent
             .snapshot_app(&self.session_id, APP)
             .await
-            .expect("a ready executor gives a frame")
+            .expect("a ready executor gives a frame");
+        has_its_title(&frame);
+        frame
     }
 
     /// Writes a text of its own into the text field of a frame.
@@ -144,6 +154,14 @@ impl Bench {
         assert_eq!(said(&result), "OK CONFIRMED", "{name}: the next call works");
         assert_eq!(self.sent(&key), 1, "{name}");
     }
+}
+
+fn has_its_title(frame: &v1::Snapshot) {
+    let title = frame
+        .target
+        .as_ref()
+        .and_then(|target| target.title.as_deref());
+    assert_eq!(title, Some(TITLE));
 }
 
 /// A result in one line: the outcome, then what tells it from others with this outcome.

@@ -16,8 +16,21 @@ pub fn is_zombie(pid: i32) -> bool {
     state(pid) == Some('Z')
 }
 
+/// Whether every thread of a process has stopped.
+#[must_use]
+pub fn is_stopped(pid: i32) -> bool {
+    let mut tasks = fs::read_dir(of(pid, "task")).into_iter().flatten();
+    tasks.all(|task| {
+        let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat")));
+        stat.is_ok_and(|stat| state_in(&stat) == Some('T'))
+    })
+}
+
 fn state(pid: i32) -> Option<char> {
-    let stat = fs::read_to_string(of(pid, "stat")).ok()?;
+    state_in(&fs::read_to_string(of(pid, "stat")).ok()?)
+}
+
+fn state_in(stat: &str) -> Option<char> {
     // The name before it is in parentheses and may hold anything, parentheses included.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }

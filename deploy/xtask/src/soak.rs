@@ -140,7 +140,7 @@ fn run_part(part: Part, seed: u64, minutes: u32) -> anyhow::Result<()> {
             let mut command = tests();
             command
                 .args(part.tests())
-                .args(["--exact", "--nocapture", "--quiet"])
+                .args(["--exact", "--nocapture"])
                 .env("MAKA_SOAK_MINUTES", minutes.to_string())
                 .env("MAKA_SOAK_SEED", seed.to_string());
             run(&mut command)
@@ -158,7 +158,6 @@ fn fuzz(seed: u64, minutes: u32) -> anyhow::Result<()> {
         let mut command = tests();
         command
             .args(Part::Fuzz.tests())
-            .arg("--quiet")
             .env("PROPTEST_CASES", CASES)
             .env("PROPTEST_RNG_SEED", seed.to_string());
         if let Err(error) = run(&mut command) {

@@ -45,6 +45,12 @@ fn rows() -> Vec<Row> {
             inline: "OK CONFIRMED, TooLargeForInline",
             ..unreadable("too_large")
         },
+        // No lie: exactly the frame budget.
+        Row {
+            fetched: "8388608 bytes",
+            inline: "OK CONFIRMED, TooLargeForInline",
+            ..unreadable("as_large_as_may_be")
+        },
     ]
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use integration_tests::binaries;
 use integration_tests::fake::is_alive;
+use integration_tests::process::runs;
 use maka_cu_protocol::sets::LifecycleCode;
 
 use super::*;
@@ -124,19 +125,6 @@ async fn helpers_end_with_the_executor() {
         until("the executor is reaped", || !is_alive(executor)).await;
         // A helper is an orphan by now; whoever adopted it reaps it, so only a live one counts.
         until("the helper is gone", || !runs(helper)).await;
-    }
-}
-
-/// Whether a process runs, zombies not counted.
-fn runs(pid: i32) -> bool {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => !stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .trim_start()
-            .starts_with('Z'),
-        Err(_) => false,
     }
 }
 

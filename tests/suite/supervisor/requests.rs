@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use integration_tests::process::is_stopped;
 use maka_cu_host::error::{Breach, LifecycleCause};
 use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
@@ -345,20 +346,6 @@ async fn a_stopped_executor_did_nothing() {
     );
     assert_eq!(error.release_reason(), Some(ReleaseReason::RequestTimeout));
     ready_again(&service, 2).await;
-}
-
-fn is_stopped(pid: i32) -> bool {
-    let stopped = |task: std::io::Result<std::fs::DirEntry>| {
-        let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
-        stat.rsplit(')')
-            .next()
-            .unwrap()
-            .trim_start()
-            .starts_with('T')
-    };
-    std::fs::read_dir(format!("/proc/{pid}/task"))
-        .unwrap()
-        .all(stopped)
 }
 
 /// Spec 8.6: an answer that was written before the death is an answer.
