@@ -101,8 +101,17 @@ impl Core {
             Err(stale) => stale,
         };
         self.log_not_forwarded(&stale);
+        let prepared_for = self.generation;
         if let Some(negotiated) = self.parts.forward.negotiated() {
             self.adopt(&negotiated);
+        }
+        if self.generation != prepared_for && ask.quoted.is_none() {
+            // The call was made ready for an executor that is gone: its limits, its image folder, its knowledge of this
+            // session. What quotes a frame is refused for the frame; the rest would be sent, and its answer taken for one
+            // of the old generation.
+            return Err(CallError::Starting {
+                generation: self.generation,
+            });
         }
         let permit = self.judge(context, ask)?;
         let stale = match self.use_once(ask, permit, &mut send) {
