@@ -463,6 +463,13 @@ impl Driver {
             "{what}: a status without a reason: {status:?}\n{}",
             self.book.tail()
         );
+        // The one rejection in the storm; any other would mean that the gateway asked for something unusable.
+        let rejected = integration_tests::client::metadata(status, "rpc_code");
+        assert!(
+            rejected.as_deref().is_none_or(|code| code == "-32603"),
+            "{what}: rejected by the executor: {status:?}\n{}",
+            self.book.tail()
+        );
     }
 }
 

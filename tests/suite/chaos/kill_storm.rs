@@ -10,7 +10,7 @@ use integration_tests::{
     seeded::Seeded,
     soak::{Rounds, seed},
 };
-use maka_proto::v1::{EndSessionRequest, Outcome};
+use maka_proto::v1::{EndSessionRequest, Outcome, Snapshot};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -50,9 +50,22 @@ async fn a_killed_executor_is_replaced_every_time() {
         }
         let before = status(&gateway).await;
         let victim = i32::try_from(before.executor.expect("ready").pid).expect("a pid");
-        let pause = std::time::Duration::from_micros(seeded.below(12_000));
+        // Every other time the frame is there before the killer sets out, so that the action itself is hit.
+        let frame = if round % 2 == 0 {
+            let frame = agent.snapshot_app(&session_id, APP).await;
+            Some(frame.expect("a ready executor gives a frame"))
+        } else {
+            None
+        };
+        let pause = std::time::Duration::from_micros(seeded.below(40_000));
         let key = format!("{round}");
-        let (outcome, ()) = tokio::join!(act(&agent, &session_id, &key), async {
+        let acts = async {
+            match &frame {
+                Some(frame) => write(&agent, &session_id, &key, frame).await,
+                None => act(&agent, &session_id, &key).await,
+            }
+        };
+        let (outcome, ()) = tokio::join!(acts, async {
             tokio::time::sleep(pause).await;
             kill(Pid::from_raw(victim), Signal::SIGKILL).expect("it lives");
         });
@@ -118,12 +131,16 @@ enum Act {
 
 /// Observes and writes; the executor may die at any moment of it.
 async fn act(agent: &Client, session_id: &str, key: &str) -> Act {
-    let frame = match agent.snapshot_app(session_id, APP).await {
-        Ok(frame) => frame,
-        Err(status) => return not_sent(&status),
-    };
-    let field = element(&frame, "AXTextField", "Name");
-    let request = on_element(session_id, key, &frame, field, set_value(key));
+    match agent.snapshot_app(session_id, APP).await {
+        Ok(frame) => write(agent, session_id, key, &frame).await,
+        Err(status) => not_sent(&status),
+    }
+}
+
+/// Writes; the executor may die at any moment of it.
+async fn write(agent: &Client, session_id: &str, key: &str, frame: &Snapshot) -> Act {
+    let field = element(frame, "AXTextField", "Name");
+    let request = on_element(session_id, key, frame, field, set_value(key));
     match tokio::time::timeout(PATIENCE, agent.dispatch(request)).await {
         Err(_) => panic!("{key}, seed {}: no end", seed()),
         Ok(Ok(result)) => match result.outcome() {

@@ -23,8 +23,9 @@ const ROWS: [(&str, &str); 25] = [
     ("unsupported_action", LIVE),
     ("not_implemented", LIVE),
     ("permission_missing", LIVE),
-    ("screen_locked", LIVE),
-    ("physical_input_active", LIVE),
+    // These two change the status of the session (spec §10.5): it has to look again first.
+    ("screen_locked", "gateway.maka/screen_locked"),
+    ("physical_input_active", "policy.maka/snapshot_superseded"),
     ("invalid_point", LIVE),
     ("dispatch_refused", LIVE),
     ("aborted", LIVE),
@@ -50,8 +51,9 @@ async fn a_refusal_leaves_the_frame_or_ends_it() {
             })
         })
         .collect();
-    let bench = Bench::start(rules.into()).await;
+    let mut bench = Bench::start(rules.into()).await;
     for (code, afterwards) in ROWS {
+        bench.session_id = bench.agent.begin().await;
         let frame = bench.frame().await;
         let refused = bench.agent.dispatch(bench.write(code, &frame)).await;
         assert_eq!(said(&refused), format!("REFUSED UNVERIFIABLE {code}"));
