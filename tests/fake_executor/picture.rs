@@ -62,12 +62,17 @@ pub(crate) fn lie(lie: PictureLie, result: &mut Value) {
             image["byteLength"] = json!(length + 1);
         }
         PictureLie::Growing => {
+            // Before the answer goes out, so that no reader is ever in time.
+            append(&path).expect("the picture can be written");
             thread::spawn(move || grow(&path));
         }
         PictureLie::AsLargeAsMayBe => enlarge(&path, BUDGET, image),
         PictureLie::TooLarge => enlarge(&path, BUDGET + 1, image),
     }
 }
+
+/// Bytes that a growing picture grows by at a time.
+const CHUNK: usize = 4096;
 
 /// Makes the picture longer, and says so.
 fn enlarge(path: &Path, length: usize, image: &mut Value) {
@@ -95,15 +100,17 @@ fn fifo(path: &Path) {
 
 /// Adds to the picture until it is gone; at most as much as one might read by mistake.
 fn grow(path: &Path) {
-    use std::io::Write as _;
-
-    let chunk = [0; 4096];
     let mut left = 4 * BUDGET;
-    while left > 0
-        && let Ok(mut file) = fs::OpenOptions::new().append(true).open(path)
-        && file.write_all(&chunk).is_ok()
-    {
-        left = left.saturating_sub(chunk.len());
+    while left > 0 && append(path).is_ok() {
+        left = left.saturating_sub(CHUNK);
         thread::yield_now();
     }
+}
+
+/// Makes the picture longer without saying so.
+fn append(path: &Path) -> std::io::Result<()> {
+    use std::io::Write as _;
+
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    file.write_all(&[0; CHUNK])
 }

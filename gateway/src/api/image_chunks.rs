@@ -76,6 +76,8 @@ mod tests {
                 byte_length: length as u64,
                 sha256: Digest::of(&data),
                 scale: 1.0,
+                uniform: None,
+                size_mismatch: false,
             };
             let chunks: Vec<_> = ImageChunks::new(ImageBytes {
                 info,

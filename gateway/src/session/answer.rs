@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use maka_cu_host::frame::Uniformity;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::geometry::ScreenPoint;
 use maka_cu_protocol::ids::{Digest, DisplayId, SessionId, ToolCallId};
@@ -12,7 +13,7 @@ use maka_cu_protocol::results::dispatch::{Settle, Verification};
 use maka_cu_protocol::sets::{
     ChangedInput, Effect, ImageFormat, Outcome, Path, Permission, ReleaseReason, Tier,
 };
-use maka_cu_protocol::snapshot::Snapshot;
+use maka_cu_protocol::snapshot::{DisplayInfo, Snapshot};
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -93,6 +94,23 @@ pub struct ImageInfo {
     pub sha256: Digest,
     /// Pixels per logical point.
     pub scale: f64,
+    /// Whether it is of one colour, once its bytes were read and if it can be judged.
+    pub uniform: Option<bool>,
+    /// The size does not fit what it shows: no pixel of it can be acted on.
+    pub size_mismatch: bool,
+}
+
+impl ImageInfo {
+    /// With what only its bytes tell.
+    #[must_use]
+    pub(crate) fn seen(self, frame: &maka_cu_host::frame::Frame) -> Self {
+        let uniform = match frame.uniformity {
+            Uniformity::Uniform => Some(true),
+            Uniformity::Varied => Some(false),
+            Uniformity::Unknown => None,
+        };
+        Self { uniform, ..self }
+    }
 }
 
 /// Why an image is absent, or without its bytes.
@@ -160,6 +178,8 @@ pub struct ScreenPicture {
     pub display_id: DisplayId,
     /// When, in milliseconds since the Unix epoch.
     pub captured_unix_ms: u64,
+    /// The displays that it can be proved to show; empty when it cannot be said.
+    pub displays: Vec<DisplayInfo>,
 }
 
 /// A fact about the world that kept an action from happening or from being known.

@@ -19,7 +19,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maka_cu_host::CallError as ExecutorError;
-use maka_cu_host::frame::FrameError;
+use maka_cu_host::displays::Display;
+use maka_cu_host::frame::{FrameError, Geometry, geometry};
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::SessionId;
@@ -27,7 +28,7 @@ use maka_cu_protocol::image::ImageRef;
 use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::Answer;
-use maka_cu_protocol::snapshot::Snapshot;
+use maka_cu_protocol::snapshot::{DisplayInfo, Snapshot};
 use maka_policy_host::judge::Judge;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -95,6 +96,8 @@ pub(crate) struct Core {
     text_key: TextKey,
     /// The generation that the mirror and the images are of.
     generation: u64,
+    /// The displays as the last snapshot had them.
+    displays: Vec<Display>,
     /// Burials of the session's status that the mirror has followed.
     burials: u64,
     /// The generation that was lost while it let go of what this session held.
@@ -114,6 +117,7 @@ impl Core {
             meter: Meter::default(),
             text_key,
             generation: 0,
+            displays: Vec::new(),
             burials: 0,
             release_failed: 0,
             quarantined: false,
@@ -296,11 +300,15 @@ impl Core {
                     .iter()
                     .map(|display| display.logical_bounds)
                     .collect(),
-                picture: snapshot.image.as_ref().map(|image| PictureSize {
-                    width_px: image.width_px,
-                    height_px: image.height_px,
-                    scale: image.scale,
-                }),
+                picture: snapshot
+                    .image
+                    .as_ref()
+                    .filter(|image| geometry(image, snapshot.target.bounds) == Geometry::Consistent)
+                    .map(|image| PictureSize {
+                        width_px: image.width_px,
+                        height_px: image.height_px,
+                        scale: image.scale,
+                    }),
                 age,
                 elements: elements.collect(),
             },
@@ -317,12 +325,14 @@ impl Core {
                 decision_id: None,
             });
         }
+        self.displays = snapshot.displays.iter().map(display).collect();
         self.parts
             .owners
             .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
         let image = snapshot.image.as_ref().map(|image| {
             let frame = Some(snapshot.snapshot_id.clone());
-            Stored::new(source(image, negotiated), frame, expires)
+            let shows = frame.map(|id| (id, snapshot.target.bounds));
+            Stored::new(source(image, negotiated), shows, expires)
         });
         let absence = match (delivery, &image) {
             (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
@@ -366,7 +376,10 @@ impl Core {
         let generation = source.generation;
         let read = tokio::task::spawn_blocking(move || image::read(&source)).await;
         match read {
-            Ok(Ok(frame)) => picture.data = Some(frame.bytes),
+            Ok(Ok(frame)) => {
+                picture.info = picture.info.take().map(|info| info.seen(&frame));
+                picture.data = Some(frame.bytes);
+            }
             Ok(Err(FrameError::Violation(violation))) => {
                 self.parts
                     .forward
@@ -441,6 +454,14 @@ fn own_message(session: &SessionId, patience: Duration) -> Sending {
         deadline: Some(Instant::now() + patience),
         extra: Duration::ZERO,
         cancel: CancellationToken::new(),
+    }
+}
+
+fn display(display: &DisplayInfo) -> Display {
+    Display {
+        id: display.display_id.clone(),
+        bounds: display.logical_bounds,
+        scale_factor: display.scale_factor,
     }
 }
 

@@ -243,13 +243,13 @@ impl Sessions {
             };
             // The room goes with the reader: a caller that leaves does not stop it.
             let read = tokio::task::spawn_blocking(move || {
-                image::read(&stored.source).map(|frame| (frame.bytes, room))
+                image::read(&stored.source).map(|frame| (frame, room))
             })
             .await;
             match read {
-                Ok(Ok((data, room))) => Ok(ImageBytes {
-                    info,
-                    data,
+                Ok(Ok((frame, room))) => Ok(ImageBytes {
+                    info: info.seen(&frame),
+                    data: frame.bytes,
                     _room: Some(room),
                 }),
                 Ok(Err(FrameError::TooLarge)) => Err(CallError::ImageTooLarge),

@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use maka_cu_host::frame::{self, Frame, FrameError};
+use maka_cu_host::frame::{self, Frame, FrameError, Geometry, geometry};
+use maka_cu_protocol::geometry::ScreenRect;
 use maka_cu_protocol::ids::SnapshotId;
 use maka_cu_protocol::image::ImageRef;
 use tokio::time::Instant;
@@ -39,8 +40,16 @@ pub(crate) struct Source {
 impl Stored {
     /// Names an image of an answer. The name says nothing about the file and cannot be guessed. Nobody can fetch the
     /// image before [`Images::add`], which comes after the answer was released.
-    pub(crate) fn new(source: Source, snapshot: Option<SnapshotId>, expires: Instant) -> Self {
+    /// `shows` is the window it is of, when it is of one.
+    pub(crate) fn new(
+        source: Source,
+        snapshot: Option<(SnapshotId, ScreenRect)>,
+        expires: Instant,
+    ) -> Self {
         let image = &source.image;
+        let size_mismatch = snapshot
+            .as_ref()
+            .is_some_and(|(_, bounds)| geometry(image, *bounds) == Geometry::Inconsistent);
         let info = ImageInfo {
             image_id: ImageId(format!("img_{}", super::random_hex())),
             format: image.format,
@@ -49,11 +58,13 @@ impl Stored {
             byte_length: image.byte_length,
             sha256: image.sha256,
             scale: image.scale,
+            uniform: None,
+            size_mismatch,
         };
         Self {
             info,
             source,
-            snapshot,
+            snapshot: snapshot.map(|(id, _)| id),
             expires,
         }
     }
@@ -124,7 +135,8 @@ mod tests {
             generation: 1,
         };
         let frame = SnapshotId::try_new("snap").unwrap();
-        let framed = Stored::new(source(), Some(frame), later);
+        let bounds = ScreenRect::try_new(0.0, 0.0, 1.0, 1.0).unwrap();
+        let framed = Stored::new(source(), Some((frame, bounds)), later);
         let screen = Stored::new(source(), None, later);
         let ids = (framed.info.image_id.clone(), screen.info.image_id.clone());
         assert!(

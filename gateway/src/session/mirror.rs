@@ -59,7 +59,7 @@ pub(crate) struct NewRow {
     pub(crate) truncated: bool,
     /// Where the window was, in screen points.
     pub(crate) bounds: ScreenRect,
-    /// Its picture, when there is one.
+    /// Its picture, when there is one whose pixels have places.
     pub(crate) picture: Option<PictureSize>,
     /// Where the displays were, in screen points; none when the executor did not say.
     pub(crate) displays: Vec<ScreenRect>,

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use maka_floor::Denial;
 
+use crate::bindings::exports::maka::policy::hooks;
 use crate::call::ExecutorCall;
 use crate::codes::{DenyCode, HostCode, Refusal, RefusalKind};
 use crate::combiner::{self, Combined, Opinion};
@@ -55,6 +56,9 @@ pub struct JudgeOptions {
     /// Somebody can approve. Otherwise a call that needs approval is refused at once.
     pub approvals: bool,
 }
+
+/// How often a policy may be late with its first decision.
+const FIRST_TRIES: u32 = 10;
 
 /// Why a generation does not become active. What was active stays active.
 #[derive(Debug, thiserror::Error)]
@@ -189,10 +193,7 @@ impl Judge {
                 .iter()
                 .filter(|module| module.mode() == Mode::Enforce)
             {
-                if let Opinion::Fault(code) = module
-                    .admit_dispatch(&self.engine, &facts, self.budget())
-                    .opinion
-                {
+                if let Some(code) = self.first_fault(module, &facts) {
                     return Err(ActivateError::FirstDecision(code));
                 }
             }
@@ -207,6 +208,21 @@ impl Judge {
         })));
         self.log.control(ControlKind::PolicyActivated, None);
         Ok(number)
+    }
+
+    /// What is wrong with a module's first decision. One that is late is asked for again: a machine that is busy, for
+    /// example with starting everything else, says nothing about a policy.
+    fn first_fault(&self, module: &Module, facts: &hooks::Dispatch) -> Option<HostCode> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let said = module.admit_dispatch(&self.engine, facts, self.budget());
+            match said.opinion {
+                Opinion::Fault(HostCode::PolicyTimeout) if tries < FIRST_TRIES => {}
+                Opinion::Fault(code) => return Some(code),
+                Opinion::Allow(_) | Opinion::Deny(_) | Opinion::RequireApproval(_) => return None,
+            }
+        }
     }
 
     /// The number of the active generation; zero when there is none.

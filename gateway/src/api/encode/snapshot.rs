@@ -170,6 +170,8 @@ pub(crate) fn image(info: &ImageInfo, data: Vec<u8>) -> v1::Image {
         sha256: info.sha256.to_string(),
         scale: info.scale,
         data,
+        uniform: info.uniform,
+        size_mismatch: info.size_mismatch,
     }
 }
 
@@ -180,6 +182,7 @@ pub(crate) fn screen(screen: ScreenPicture, decision_id: String) -> v1::CaptureS
         picture,
         display_id,
         captured_unix_ms,
+        displays,
     } = screen;
     let (image, image_absence) = self::picture(picture);
     v1::CaptureScreenResponse {
@@ -188,5 +191,6 @@ pub(crate) fn screen(screen: ScreenPicture, decision_id: String) -> v1::CaptureS
         display_id: display_id.as_str().to_owned(),
         captured_unix_ms: scalar::unix_ms(captured_unix_ms),
         decision_id,
+        displays: displays.iter().map(display).collect(),
     }
 }

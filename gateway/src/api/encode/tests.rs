@@ -113,6 +113,8 @@ fn info() -> ImageInfo {
         byte_length: 3,
         sha256: Digest::of(b"png"),
         scale: 1.0,
+        uniform: None,
+        size_mismatch: false,
     }
 }
 
@@ -220,6 +222,7 @@ fn a_missing_picture_says_why() {
         picture,
         display_id: DisplayId::try_new("1").unwrap(),
         captured_unix_ms: 5,
+        displays: Vec::new(),
     };
     let response = super::snapshot::screen(screen, "d".into());
     assert_eq!(response.image, None);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use maka_cu_host::displays::{PixelSize, resolve_display_snapshots};
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::{Millis, WindowKey};
@@ -246,10 +247,16 @@ impl Core {
         )
         .await?;
         let Millis(captured_unix_ms) = captured.captured_at;
+        let size = PixelSize {
+            width: captured.image.width_px,
+            height: captured.image.height_px,
+        };
+        let displays = resolve_display_snapshots(&self.displays, &captured.display_id, size);
         let value = ScreenPicture {
             picture,
             display_id: captured.display_id,
             captured_unix_ms,
+            displays,
         };
         let decision_id = self.release(&receipt, None)?;
         self.images().add(image);
