@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Bounds that are never met in a test that passes.
 const LONG: Bounds = Bounds {
-    slot: PATIENCE,
-    ready: PATIENCE,
-    finished: PATIENCE,
+    slot: Duration::from_secs(60),
+    ready: Duration::from_secs(60),
+    finished: Duration::from_secs(60),
 };
 
 /// Bounds that are met at once.
@@ -234,6 +234,18 @@ async fn a_sink_that_does_not_behave_delays_within_its_bound() {
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "move a", "{name}");
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "complete a", "{name}");
     }
+}
+
+/// A signal that panics counts as having happened: nobody waits for a bound that is never met here.
+#[tokio::test]
+async fn a_signal_that_panics_has_happened() {
+    let panics = || -> Signal { Box::pin(async { panic!("a sink's signal") }) };
+    let (overlay, told) = overlay(LONG, move || fence(panics(), panics()));
+    let result = soon(overlay.present(click("a", "s"), &free(), async { 1 }, |_| OK)).await;
+    assert_eq!(result, Ok(1));
+    soon(overlay.close()).await;
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "move a");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "complete a");
 }
 
 /// A sink that hangs is left alone: its queue fills, every action goes on, and what was begun is ended when it comes to itself.
