@@ -7,6 +7,8 @@
 
 mod forker;
 mod group;
+#[cfg(test)]
+pub(crate) mod imaginary;
 mod setup;
 
 use std::fmt;

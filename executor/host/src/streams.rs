@@ -102,6 +102,12 @@ impl Streams {
         false
     }
 
+    /// Waits until the pipe is known to take something, so that what is handed over then is written at once.
+    #[cfg(test)]
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        self.outlet.pipe.writable().await
+    }
+
     /// Bound for the lines read from now on.
     pub(crate) fn set_line_limit(&self, limit: usize) {
         self.line_limit.store(limit, Ordering::Relaxed);

@@ -11,6 +11,8 @@
 
 mod ending;
 #[cfg(test)]
+mod orders;
+#[cfg(test)]
 mod races;
 mod requests;
 mod starting;

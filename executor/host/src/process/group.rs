@@ -24,6 +24,14 @@ impl Group {
         })
     }
 
+    /// The group of nobody: signals to it go nowhere.
+    #[cfg(test)]
+    pub(super) fn reaped() -> Arc<Self> {
+        Arc::new(Self {
+            leader: Mutex::new(None),
+        })
+    }
+
     /// Sends `signal` to every member, if the child is unreaped.
     fn signal(&self, signal: Signal) {
         let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);

@@ -98,7 +98,7 @@ async fn the_answer_of_a_child_that_is_gone_already_still_tells_why() {
     }
 }
 
-fn good_handshake() -> serde_json::Value {
+pub(super) fn good_handshake() -> serde_json::Value {
     let limits = maka_cu_protocol::handshake::Limits::default();
     let value = json!({
         "ok": true, "protocol": "maka.cu/2", "executor": { "name": "x", "version": "0" }, "pid": 1,
