@@ -166,16 +166,21 @@ impl Core {
             ..ObserveParams::new(self.id.clone(), target)
         };
         let image_dir = negotiated.image_dir.clone();
+        let limits = negotiated.handshake.limits;
         let reader = move |result: &Value| {
             // A missing picture is told to the caller (field report C10) rather than held against the executor.
-            read_observe(
-                result,
-                &ObserveExpectation {
-                    image_dir: &image_dir,
-                    image: false,
-                    window,
-                },
-            )
+            let expected = ObserveExpectation {
+                image_dir: &image_dir,
+                image: false,
+                window,
+            };
+            let answer = read_observe(result, &expected)?;
+            if let Answer::Done(snapshot) = &answer {
+                // It was told by nobody but itself how large its trees are.
+                let within = snapshot.check_limits(&limits);
+                within.map_err(|violation| violation.at("snapshot"))?;
+            }
+            Ok(answer)
         };
         let (receipt, snapshot) = self
             .read(context, Method::Observe, params.to_value(), reader)
