@@ -5,6 +5,7 @@
 //! Environment and arguments of the executor and settings of policies are never quoted: they may be secrets.
 //! `deploy/gateway.toml` documents every key.
 
+pub mod displays;
 pub mod error;
 pub mod executor;
 pub mod listen;
@@ -20,8 +21,9 @@ use serde::Deserialize;
 
 pub use self::error::ConfigError;
 use self::{
-    executor::ExecutorConfig, listen::ListenConfig, policy::PolicyConfig, principals::Principals,
-    session::SessionConfig, telemetry::TelemetryConfig, value::AbsolutePath,
+    displays::DisplayConfig, executor::ExecutorConfig, listen::ListenConfig, policy::PolicyConfig,
+    principals::Principals, session::SessionConfig, telemetry::TelemetryConfig,
+    value::AbsolutePath,
 };
 
 /// A configuration file larger than this is refused unread.
@@ -58,6 +60,9 @@ pub struct Config {
     /// Sessions and their bounds.
     #[serde(default)]
     pub session: SessionConfig,
+    /// The displays, where the executor cannot tell. Empty: as its snapshots say.
+    #[serde(default)]
+    pub displays: Vec<DisplayConfig>,
     /// What the gateway writes to stderr.
     #[serde(default)]
     pub telemetry: TelemetryConfig,

@@ -188,6 +188,11 @@ impl Gateway {
             total: config.session.max_total.as_usize(),
             synthetic_input: config.input.synthetic,
             intervention_debounce: config.session.intervention_debounce_ms.as_millis(),
+            displays: config
+                .displays
+                .iter()
+                .map(|display| display.0.clone())
+                .collect(),
         };
         let policy = StandingWatch::new(match config.policy {
             Some(_) => Standing::Loading,

@@ -33,6 +33,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use maka_cu_host::displays::Display;
 use maka_cu_protocol::ids::SessionId;
 use maka_policy_host::judge::Judge;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -66,7 +67,7 @@ use crate::policy::{actions::TextKey, standing::StandingWatch};
 const IMAGES_AT_ONCE: usize = 8;
 
 /// Bounds and switches of all sessions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionSettings {
     /// A session without a call for this long ends by itself.
     pub idle_ttl: Duration,
@@ -78,6 +79,8 @@ pub struct SessionSettings {
     pub synthetic_input: bool,
     /// How long a session rests after a person let go of pointer and keyboard.
     pub intervention_debounce: Duration,
+    /// The displays as the operator describes them; none: as the executor's snapshots do.
+    pub displays: Vec<Display>,
 }
 
 impl Default for SessionSettings {
@@ -88,6 +91,7 @@ impl Default for SessionSettings {
             total: 256,
             synthetic_input: false,
             intervention_debounce: Duration::from_secs(3),
+            displays: Vec::new(),
         }
     }
 }
@@ -144,6 +148,7 @@ impl Sessions {
             owners: Arc::new(Owners::default()),
             budget: mirror::Budget::default(),
             held: HeldButtons::default(),
+            displays: settings.displays.clone().into(),
             policy,
             secret,
             synthetic_input: settings.synthetic_input,

@@ -5,7 +5,10 @@ use integration_tests::{
     client::on_point,
     gateway::{Executor, GatewayOptions, GatewayProcess},
 };
-use maka_proto::v1::{Outcome, Path, PointerClick, dispatch_request};
+use maka_proto::v1::{
+    CaptureScreenRequest, CaptureScreenResponse, ImageDelivery, Outcome, Path, PointerClick,
+    dispatch_request,
+};
 use serde_json::json;
 
 #[tokio::test]
@@ -58,5 +61,58 @@ async fn a_point_beside_the_picture_is_not_sent() {
             bounds.y + last.1 / image.scale
         )
     );
+    gateway.stop().await;
+}
+
+async fn captured(gateway: &GatewayProcess, session_id: &str) -> CaptureScreenResponse {
+    let mut client = gateway.agent().computer_use;
+    let request = CaptureScreenRequest {
+        session_id: session_id.into(),
+        image: ImageDelivery::Reference.into(),
+        ..CaptureScreenRequest::default()
+    };
+    let answer = client.capture_screen(request).await;
+    answer.expect("a picture").into_inner()
+}
+
+/// Which displays a picture shows is proved by the displays that a snapshot told of, or that the operator wrote down; else
+/// nothing is said, and nothing guessed.
+#[tokio::test]
+async fn a_picture_shows_the_displays_that_it_can_be_proved_to() {
+    let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Virtual)).await;
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    let before = captured(&gateway, &session_id).await;
+    assert!(before.displays.is_empty(), "no display is known yet");
+    let windows = maka_proto::v1::ListWindowsRequest {
+        session_id: session_id.clone(),
+    };
+    let mut client = agent.computer_use.clone();
+    let windows = client.list_windows(windows).await.expect("windows");
+    let window = windows.into_inner().windows[0].window.expect("its ids");
+    let frame = agent.snapshot_window(&session_id, window).await;
+    let known = frame.expect("a frame").displays;
+    let after = captured(&gateway, &session_id).await;
+    assert_eq!(after.displays.len(), 1);
+    assert_eq!(after.displays[0].display_id, after.display_id);
+    assert_eq!(
+        after.displays[0].logical_bounds_screen,
+        known[0].logical_bounds_screen
+    );
+    let folder = gateway.stop().await;
+
+    // An operator's word counts, also where it makes the picture ambiguous.
+    let mut options = GatewayOptions::new(Executor::Virtual);
+    options.sections = format!(
+        "[[displays]]\nid = \"{}\"\nx = 0.0\ny = 0.0\nwidth = 3.0\nheight = 3.0\nscale_factor = 1.0\n",
+        after.display_id
+    );
+    let gateway = GatewayProcess::start_in(folder, options).await;
+    gateway
+        .wait_for(tonic_health::pb::health_check_response::ServingStatus::Serving)
+        .await;
+    let session_id = gateway.agent().begin().await;
+    let doubtful = captured(&gateway, &session_id).await;
+    assert!(doubtful.displays.is_empty() && doubtful.image.is_some());
     gateway.stop().await;
 }

@@ -57,6 +57,8 @@ fn mistakes_are_named() {
         ("unknown key", "state_dir = \"/s\"\nstate = 1\n".into(), 2, Some("state"), "unknown field"),
         ("unknown key in a section", "state_dir = \"/s\"\n[executor]\npth = \"/x\"\n".into(), 3, Some("executor.pth"), "expected"),
         ("unknown section", "state_dir = \"/s\"\n[tls]\n".into(), 2, Some("tls"), "unknown field"),
+        ("display without extent", "state_dir = \"/s\"\n[[displays]]\nid = \"1\"\nx = 0.0\ny = 0.0\nwidth = 0.0\nheight = 9.0\nscale_factor = 1.0\n".into(), 2, Some("displays"), "extent"),
+        ("unknown key of a display", "state_dir = \"/s\"\n[[displays]]\nname = \"1\"\n".into(), 3, Some("displays.name"), "unknown field"),
         ("relative path", "state_dir = \"s\"\n".into(), 1, Some("state_dir"), "absolute"),
         ("not TOML", "state_dir = /s\n".into(), 1, Some("state_dir"), ""),
         ("any address", "state_dir = \"/s\"\n[listen]\ntcp = \"0.0.0.0:50051\"\n".into(), 3, Some("listen.tcp"), "TLS"),

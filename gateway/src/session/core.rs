@@ -69,6 +69,7 @@ pub(crate) struct Parts {
     pub(crate) owners: Arc<Owners>,
     pub(crate) budget: Budget,
     pub(crate) held: HeldButtons,
+    pub(crate) displays: Arc<[Display]>,
     pub(crate) policy: StandingWatch,
     pub(crate) secret: RequestSecret,
     pub(crate) synthetic_input: bool,

@@ -256,7 +256,13 @@ impl Core {
             width: captured.image.width_px,
             height: captured.image.height_px,
         };
-        let displays = resolve_display_snapshots(&self.displays, &captured.display_id, size);
+        let configured = &self.parts.displays;
+        let displays = if configured.is_empty() {
+            &self.displays
+        } else {
+            &**configured
+        };
+        let displays = resolve_display_snapshots(displays, &captured.display_id, size);
         let value = ScreenPicture {
             picture,
             display_id: captured.display_id,
