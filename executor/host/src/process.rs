@@ -10,6 +10,7 @@ mod group;
 #[cfg(test)]
 pub(crate) mod imaginary;
 mod setup;
+mod warden;
 
 use std::fmt;
 use std::os::fd::OwnedFd;

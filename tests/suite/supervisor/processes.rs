@@ -167,10 +167,15 @@ fn threads_named(name: &str) -> usize {
 /// Set for the test process that plays a host about to be killed; holds its folder.
 const PLAYED_HOST: &str = "MAKA_TEST_PLAYED_HOST";
 
-/// Field report H4: a host that is killed takes its executor along, even one that ignores everything it could notice.
+/// Field report H4: a host that is killed takes its executor along, even one that ignores everything it could notice, and
+/// what that has forked.
 #[tokio::test]
 async fn a_killed_host_takes_its_executor_along() {
-    let fake = Fake::new(&json!({ "ignore_sigterm": true, "ignore_eof": true }));
+    let fake = Fake::new(&json!({
+        "ignore_sigterm": true,
+        "ignore_eof": true,
+        "rules": [{"method": "host.hello", "steps": ["spawn_helper", "default"]}],
+    }));
     let this = std::env::current_exe().unwrap();
     let mut host = std::process::Command::new(this)
         .args(PLAY)
@@ -178,15 +183,17 @@ async fn a_killed_host_takes_its_executor_along() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    until("the executor is greeted", || {
-        !fake.received("host.hello").is_empty()
+    until("the executor has a helper", || {
+        !fake.events("helper").is_empty()
     })
     .await;
     let executor = fake.pid();
-    assert!(runs(executor));
+    let helper = i32::try_from(fake.events("helper")[0]["pid"].as_i64().unwrap()).unwrap();
+    assert!(runs(executor) && runs(helper));
     host.kill().unwrap();
     host.wait().unwrap();
     until("the executor is gone", || !runs(executor)).await;
+    until("the helper is gone", || !runs(helper)).await;
 }
 
 /// A state folder without permission to execute is named as such. Needs the right to mount; without it there is nothing to see.

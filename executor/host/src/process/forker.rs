@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use tokio::sync::oneshot;
 
 use super::group::{Group, Leash};
+use super::warden::Warden;
 use super::{Child, ExitCause, setup};
 use crate::environment::ChildEnvironment;
 
@@ -81,11 +82,16 @@ fn spawn(what: &SpawnOrder) -> io::Result<Child> {
     let leader = Pid::from_raw(i32::try_from(pid).expect("process ids fit pid_t"));
     let group = Group::new(leader);
     let leash = Leash(group.clone());
+    let warden = Warden::over(leader)
+        .inspect_err(|error| {
+            tracing::warn!(%error, "no warden: helpers of this executor may outlive a killed host");
+        })
+        .ok();
     let stdin = OwnedFd::from(child.stdin.take().expect("stdin was asked for as a pipe"));
     let stdout = OwnedFd::from(child.stdout.take().expect("stdout was asked for as a pipe"));
     let stderr = OwnedFd::from(child.stderr.take().expect("stderr was asked for as a pipe"));
     hand_over
-        .send((child, group, leader))
+        .send((child, group, leader, warden))
         .map_err(|_| io::Error::other("the reaping thread ended"))?;
     Ok(Child {
         pid,
@@ -97,7 +103,7 @@ fn spawn(what: &SpawnOrder) -> io::Result<Child> {
     })
 }
 
-type Orphan = (process::Child, Arc<Group>, Pid);
+type Orphan = (process::Child, Arc<Group>, Pid, Option<Warden>);
 
 /// A thread that waits for one child to end. Without a child it ends with the sender.
 fn start_reaper() -> io::Result<(mpsc::SyncSender<Orphan>, oneshot::Receiver<ExitCause>)> {
@@ -107,8 +113,11 @@ fn start_reaper() -> io::Result<(mpsc::SyncSender<Orphan>, oneshot::Receiver<Exi
     thread::Builder::new()
         .name("maka-cu-reaper".to_owned())
         .spawn(move || {
-            if let Ok((mut child, group, leader)) = handed_over.recv() {
+            if let Ok((mut child, group, leader, warden)) = handed_over.recv() {
                 let cause = group.reap(&mut child, leader);
+                if let Some(warden) = warden {
+                    warden.reap();
+                }
                 // Nobody may be left to hear it; the child is reaped all the same.
                 ended.send(cause).ok();
             }

@@ -30,6 +30,15 @@ pub(super) fn in_child(command: &mut Command) {
     }
 }
 
+/// Arranges for a warden to inherit three descriptors only. It outlives us by design, if only by a moment.
+#[expect(unsafe_code, reason = "code between fork and exec is unsafe by nature")]
+pub(super) fn in_warden(command: &mut Command) {
+    // SAFETY: the function makes system calls only (close_range, fcntl); it neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(close_inherited_on_exec);
+    }
+}
+
 /// The signal is bound to the forking thread. A parent that died before the call is noticed by the changed parent id.
 #[cfg(target_os = "linux")]
 fn die_with(parent: nix::unistd::Pid) -> io::Result<()> {
