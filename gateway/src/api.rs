@@ -3,6 +3,7 @@
 //! Each method decodes its message completely, asks the session, and encodes what it answers; nothing is decided
 //! here. Dropping a call drops its future, and that cancels what it started. The edge owns no state of its own.
 
+mod app_pages;
 pub mod authenticate;
 mod computer_use;
 mod deadline;

@@ -72,6 +72,7 @@ async fn a_deny_all_set_lets_nothing_but_control_through() {
         client
             .list_apps(ListAppsRequest {
                 session_id: session(),
+                ..ListAppsRequest::default()
             })
             .await
             .err(),

@@ -26,4 +26,5 @@ mod shutdown;
 mod startup;
 mod states;
 mod supervisor;
+mod text;
 mod walk;

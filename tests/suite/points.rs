@@ -64,6 +64,50 @@ async fn a_point_beside_the_picture_is_not_sent() {
     gateway.stop().await;
 }
 
+/// B4, B7: a point is told as a pixel of the quoted picture, with its space named, and comes out where it is on the screen:
+/// window origin plus pixel by scale, whatever the scale and wherever the window. A hundred of them, each within one unit.
+#[tokio::test]
+async fn a_pixel_and_its_place_agree() {
+    for (scale, x, y) in [(2.0, 400.0, 300.0), (1.0, 40.0, 60.0), (1.5, 0.0, 0.0)] {
+        let (width, height) = (320.0, 200.0);
+        let rules = json!([{"method": "observe", "steps": [{"patched": {"set": {
+            "/snapshot/image/scale": scale,
+            "/snapshot/image/widthPx": width * scale,
+            "/snapshot/image/heightPx": height * scale,
+            "/snapshot/target/bounds": {"x": x, "y": y, "width": width, "height": height},
+        }}}]}]);
+        let script = json!({ "rules": rules });
+        let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Fake(script))).await;
+        let agent = gateway.agent();
+        let session_id = agent.begin().await;
+        for index in 0_u32..34 {
+            let pixel = (
+                f64::from(index * 37 % 320) * scale,
+                f64::from(index * 53 % 200) * scale,
+            );
+            let frame = agent.snapshot_app(&session_id, "org.example.Notes").await;
+            let frame = frame.expect("a frame");
+            let click = dispatch_request::Action::PointerClick(PointerClick::default());
+            let request = on_point(&session_id, &index.to_string(), &frame, pixel, click);
+            let done = agent.dispatch(request).await.expect("allowed");
+            assert_eq!(done.outcome(), Outcome::Ok, "{index}: {:?}", done.error);
+            let screen = done.resolved_screen_point.expect("where it was");
+            let off = |seen: f64, origin: f64, pixel: f64| (seen - origin - pixel / scale).abs();
+            assert!(
+                off(screen.x, x, pixel.0) <= 1.0 && off(screen.y, y, pixel.1) <= 1.0,
+                "{pixel:?} at {scale}: {screen:?}"
+            );
+        }
+        for line in gateway.wire() {
+            if line["method"] == "dispatch.point" {
+                assert_eq!(line["params"]["space"], "image_px");
+                assert!(line["params"]["snapshotId"].is_string());
+            }
+        }
+        gateway.stop().await;
+    }
+}
+
 async fn captured(gateway: &GatewayProcess, session_id: &str) -> CaptureScreenResponse {
     let mut client = gateway.agent().computer_use;
     let request = CaptureScreenRequest {

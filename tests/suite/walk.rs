@@ -176,6 +176,7 @@ async fn every_read_answers_with_its_decision() {
     let apps = client
         .list_apps(ListAppsRequest {
             session_id: session_id.clone(),
+            ..ListAppsRequest::default()
         })
         .await
         .expect("apps")

@@ -9,7 +9,9 @@ use prost::Message as _;
 use tonic::{Request, Response, Status};
 
 use super::{
-    Edge, MAX_ANSWER_BYTES, answered, caller, deadline,
+    Edge, MAX_ANSWER_BYTES, answered,
+    app_pages::AppPage,
+    caller, deadline,
     decode::{self, scalar, violations::Violations},
     encode,
     image_chunks::ImageChunks,
@@ -105,17 +107,26 @@ impl ComputerUse for ComputerUseService {
         let caller = caller(request.extensions())?;
         let context = deadline::context(request.extensions());
         let mut violations = Violations::default();
-        let session = scalar::session_id(&mut violations, &request.get_ref().session_id);
-        let session = violations.finish(session)?;
+        let v1::ListAppsRequest {
+            session_id,
+            page_size,
+            page_token,
+            with_windows,
+        } = request.into_inner();
+        let session = scalar::session_id(&mut violations, &session_id);
+        let page = AppPage::decode(&mut violations, page_size, &page_token, with_windows);
+        let (session, page) = violations.finish(session.zip(page))?;
         let apps = answered(
             "ListApps",
             &caller,
             self.0.sessions.list_apps(&caller, &session, context),
         )
         .await?;
+        let (of_page, next_page_token) = page.of(apps.value);
         let response = v1::ListAppsResponse {
-            apps: apps.value.iter().map(encode::lists::app).collect(),
+            apps: of_page.iter().map(encode::lists::app).collect(),
             decision_id: apps.decision_id,
+            next_page_token,
         };
         fitting(response, |response| response.decision_id)
     }
@@ -315,6 +326,7 @@ mod tests {
         let response = |bytes: usize| v1::ListAppsResponse {
             apps: Vec::new(),
             decision_id: "d".repeat(bytes),
+            next_page_token: String::new(),
         };
         assert!(fitting(response(1), |response| response.decision_id).is_ok());
         let status = fitting(response(MAX_ANSWER_BYTES), |_| "d_1".to_owned()).unwrap_err();

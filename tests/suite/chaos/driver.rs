@@ -212,7 +212,10 @@ impl Driver {
         let mut client = self.client.computer_use.clone();
         let session_id = self.session.clone();
         let answer = if self.seeded.chance(500) {
-            let request = ListAppsRequest { session_id };
+            let request = ListAppsRequest {
+                session_id,
+                ..ListAppsRequest::default()
+            };
             self.call("apps", waits, request, async |request| {
                 client.list_apps(request).await
             })
