@@ -81,6 +81,7 @@ async fn a_cancel_that_comes_too_late_reports_what_happened() {
             () = gateway.received("dispatch.element") => {}
         }
     }
+    gateway.received("$/cancel").await;
     let stored = agent.dispatch(request).await.expect("the stored outcome");
     assert!(stored.replayed);
     assert_eq!(stored.outcome(), Outcome::Ok);
@@ -117,10 +118,11 @@ async fn an_ignored_cancel_ends_in_unknown_and_a_new_executor() {
             () = gateway.received("dispatch.element") => {}
         }
     }
+    gateway.received("$/cancel").await;
     let stored = agent
         .dispatch(request)
         .await
-        .expect("joined, then the outcome");
+        .expect("the outcome, when there is one");
     assert_eq!(stored.outcome(), Outcome::Unknown);
     assert_eq!(stored.release_reason(), ReleaseReason::RequestTimeout);
     let renewed = tokio::time::timeout(PATIENCE, async {

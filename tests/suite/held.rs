@@ -191,6 +191,7 @@ async fn a_drag_of_unknown_end_goes_up_first() {
             () = gateway.received("dispatch.point") => {}
         }
     }
+    gateway.received("$/cancel").await;
     let stored = agent.dispatch(request).await.expect("the stored outcome");
     assert_eq!(stored.outcome(), Outcome::Unknown);
     end(&agent, session_id).await;

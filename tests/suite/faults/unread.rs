@@ -34,6 +34,15 @@ impl Bench {
         })
         .await;
     }
+
+    /// Waits until the gateway knows that a caller gave up. A repeat that comes before joins the call and keeps it alive.
+    async fn given_up(&self) {
+        until("it is given up", || {
+            let records = self.gateway.decisions();
+            records.iter().any(|record| record["kind"] == "cancel")
+        })
+        .await;
+    }
 }
 
 /// Field report M2, the provable half: what died unread was not done, its status can be retried, and its key is still free.
@@ -81,6 +90,7 @@ async fn what_was_given_up_unread_is_aborted() {
             () = bench.allowed(&request) => {}
         }
     }
+    bench.given_up().await;
     let again = bench.agent.dispatch(request).await;
     assert_eq!(said(&again), "REFUSED UNVERIFIABLE aborted");
     assert!(again.expect("a result").replayed);
