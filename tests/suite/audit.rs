@@ -82,6 +82,27 @@ async fn a_full_disk_refuses_and_recovers() {
         .await;
 }
 
+/// A log that is renamed away, or cut, while the gateway runs is noticed, and nothing is done until it is back.
+#[tokio::test]
+async fn a_log_that_is_taken_away_is_missed() {
+    let gateway = GatewayProcess::serving(options()).await;
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
+    let log = gateway.folder().join("state/decisions.jsonl");
+    let aside = log.with_extension("aside");
+    fs::rename(&log, &aside).expect("renamed");
+    gateway.wait_for(ServingStatus::NotServing).await;
+    let save = element(&frame, "AXButton", "Save");
+    let request = on_element(&session_id, "key", &frame, save, click());
+    let refused = agent.dispatch(request.clone()).await.expect_err("no log");
+    assert_eq!(reason(&refused), "policy.maka/audit_unavailable");
+    fs::rename(&aside, &log).expect("renamed");
+    gateway.wait_for(ServingStatus::Serving).await;
+    agent.dispatch(request).await.expect("as before");
+    gateway.stop().await;
+}
+
 /// Starts a gateway that is expected not to.
 fn refused_start(folder: &Path) -> Output {
     Command::new(binaries::path("maka-gateway"))

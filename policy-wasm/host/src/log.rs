@@ -128,6 +128,8 @@ struct State {
     position: LogPosition,
     /// The last record was refused, for example by a full disk; the next may be taken.
     refused: bool,
+    /// Its file is not where it was, or shorter than what was written: what is appended would be lost.
+    displaced: bool,
     broken: bool,
 }
 
@@ -173,15 +175,27 @@ impl DecisionLog {
     #[must_use]
     pub fn is_available(&self) -> bool {
         let state = self.lock();
-        !state.broken && !state.refused && !self.syncer.failed()
+        !state.broken && !state.refused && !state.displaced && !self.syncer.failed()
     }
 
-    /// Finds out whether a log that refused its last record takes records again. A log that is well is not written to.
+    /// Finds out whether a log that refused its last record takes records again, and whether its file still is where it was.
+    /// A log that is well is not written to.
     ///
     /// # Errors
     ///
     /// When it does not.
     pub fn check(&self) -> Result<(), AuditUnavailable> {
+        {
+            let mut state = self.lock();
+            let is_in_place = state.is_in_place();
+            if !is_in_place && !state.displaced {
+                tracing::error!(
+                    path = %state.path.display(),
+                    "the decision log is not where it was: its file was removed, renamed or cut; everything is refused until it is back"
+                );
+            }
+            state.displaced = !is_in_place;
+        }
         if self.is_available() {
             return Ok(());
         }
@@ -249,7 +263,7 @@ impl DecisionLog {
 
     fn append(&self, line: impl FnOnce(Chain) -> Vec<u8>) -> Result<(), AuditUnavailable> {
         let mut state = self.lock();
-        if state.broken || self.syncer.failed() {
+        if state.broken || state.displaced || self.syncer.failed() {
             return Err(AuditUnavailable);
         }
         let line = line(state.chain());
@@ -347,10 +361,20 @@ impl State {
                 bytes,
                 position,
                 refused: false,
+                displaced: false,
                 broken: false,
             },
             opened,
         ))
+    }
+
+    /// Whether the path still names the file that is written to, whole.
+    fn is_in_place(&self) -> bool {
+        let (Ok(named), Ok(own)) = (std::fs::symlink_metadata(&self.path), self.file.metadata())
+        else {
+            return false;
+        };
+        (named.dev(), named.ino()) == (own.dev(), own.ino()) && own.len() == self.bytes
     }
 
     fn chain(&self) -> Chain {
