@@ -17,6 +17,7 @@ mod held;
 pub mod history;
 pub mod host_event;
 pub mod image;
+pub(crate) mod image_rooms;
 mod index;
 mod job;
 mod keys;
@@ -36,7 +37,7 @@ use std::time::Duration;
 use maka_cu_host::displays::Display;
 use maka_cu_protocol::ids::SessionId;
 use maka_policy_host::judge::Judge;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,6 +49,7 @@ use ended::Ended;
 use held::HeldButtons;
 use history::History;
 use host_event::Desktop;
+use image_rooms::ImageRooms;
 use index::Owners;
 use job::Job;
 use secret::RequestSecret;
@@ -61,10 +63,6 @@ use crate::events::{
 };
 use crate::forward::Forward;
 use crate::policy::{actions::TextKey, standing::StandingWatch};
-
-/// Images whose bytes are in memory at a time, each of at most [`maka_cu_host::frame::FRAME_MAX_BYTES`]: until a caller
-/// has taken them.
-const IMAGES_AT_ONCE: usize = 8;
 
 /// Bounds and switches of all sessions.
 #[derive(Clone, Debug)]
@@ -106,7 +104,7 @@ struct Registry {
     history: History,
     ended: Arc<Ended>,
     /// Room for the bytes of images on their way to callers.
-    images: Arc<Semaphore>,
+    images: ImageRooms,
     settings: SessionSettings,
     entries: Mutex<Entries>,
     desktop: Mutex<Desktop>,
@@ -157,7 +155,7 @@ impl Sessions {
             parts,
             history,
             ended: Arc::default(),
-            images: Arc::new(Semaphore::new(IMAGES_AT_ONCE)),
+            images: ImageRooms::default(),
             settings,
             entries: Mutex::default(),
             desktop: Mutex::default(),

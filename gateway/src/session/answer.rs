@@ -15,9 +15,8 @@ use maka_cu_protocol::sets::{
 };
 use maka_cu_protocol::snapshot::{DisplayInfo, Snapshot};
 
-use tokio::sync::OwnedSemaphorePermit;
-
 use super::caller::PrincipalName;
+use super::image_rooms::ImageRoom;
 use super::state::SessionState;
 
 /// An answer and the id of the decision (or control record) that let it happen.
@@ -146,7 +145,7 @@ pub struct ImageBytes {
     /// Exactly `info.byte_length` bytes with hash `info.sha256`.
     pub data: Vec<u8>,
     /// Its share of the memory for images, given back when the bytes go.
-    pub(crate) _room: Option<OwnedSemaphorePermit>,
+    pub(crate) _room: Option<ImageRoom>,
 }
 
 impl std::fmt::Debug for ImageBytes {

@@ -9,7 +9,7 @@ use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
 use maka_cu_protocol::results::{Answer, Permissions};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{
@@ -21,9 +21,6 @@ use super::job::{self, Job, Work};
 use super::{Entry, Sessions, core, image, outcome};
 use crate::error::{CallError, Limit};
 use crate::forward::Sending;
-
-/// How long an image waits for room in memory.
-const IMAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Sessions {
     /// Which permissions the executor holds. Belongs to no session; recorded, never judged, so it has no decision id.
@@ -236,11 +233,8 @@ impl Sessions {
         };
         let (generation, info) = (stored.source.generation, stored.info.clone());
         let read = async {
-            let room = Arc::clone(&self.0.images).acquire_owned();
-            let room = match timeout(IMAGE_PATIENCE, room).await {
-                Ok(room) => room.expect("the semaphore is never closed"),
-                Err(_) => return Err(CallError::Limit(Limit::ImagesAtOnce)),
-            };
+            let room = self.0.images.enter(&caller.principal).await;
+            let room = room.ok_or(CallError::Limit(Limit::ImagesAtOnce))?;
             // The room goes with the reader: a caller that leaves does not stop it.
             let read = tokio::task::spawn_blocking(move || {
                 image::read(&stored.source).map(|frame| (frame, room))
