@@ -284,6 +284,12 @@ impl Gateway {
                 Ok(())
             });
         }
+        let followed = sessions.clone();
+        let follow_stop = stop.drain.clone();
+        tasks.spawn(async move {
+            followed.follow_executor(follow_stop).await;
+            Ok(())
+        });
         let starting = forward.clone();
         let start_stop = stop.drain.clone();
         tasks.spawn(async move {

@@ -170,6 +170,65 @@ async fn a_button_of_a_dead_executor_goes_up_first() {
     gateway.stop().await;
 }
 
+/// D2: nobody has to call for it: the session that pressed lets go as soon as there is another executor.
+#[tokio::test]
+async fn a_new_executor_is_told_without_a_call() {
+    let gateway = GatewayProcess::serving(options(&json!([]))).await;
+    let agent = gateway.agent();
+    pressed(&gateway, &agent).await;
+    kill_executor(&gateway, &agent).await;
+    gateway
+        .received_line(|line| line["params"]["action"]["kind"] == "mouse_up")
+        .await;
+    let after = after_restart(&gateway);
+    assert_eq!(after, ["session.begin", "observe", "mouse_up"]);
+    gateway.stop().await;
+}
+
+/// D2, D4: a session, or the whole gateway, that ends when its executor has just been lost waits for the next one to let go.
+#[tokio::test]
+async fn an_end_after_a_loss_lets_go_all_the_same() {
+    for whole in [false, true] {
+        let gateway = GatewayProcess::serving(options(&json!([]))).await;
+        let agent = gateway.agent();
+        let session_id = pressed(&gateway, &agent).await;
+        let (pid, _) = ready(&agent).await;
+        let pid = Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        kill(pid, Signal::SIGKILL).expect("it lives");
+        if !whole {
+            end(&agent, session_id).await;
+        }
+        let folder = gateway.stop().await;
+        let wire = std::fs::read_to_string(folder.path().join("wire.jsonl")).expect("a wire log");
+        assert_eq!(wire.matches("\"mouse_up\"").count(), 1, "{whole}: {wire}");
+    }
+}
+
+/// A release that the executor refuses is told, and tried once more when the session ends.
+#[tokio::test]
+async fn a_refused_release_is_tried_again_at_the_end() {
+    let rules = json!([
+        {"method": "observe", "nth": 2, "steps": [{"refuse": "screen_locked"}]},
+    ]);
+    let gateway = GatewayProcess::serving(options(&rules)).await;
+    let agent = gateway.agent();
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", gateway.address()));
+    let channel = channel.expect("an address").connect().await;
+    let token = integration_tests::gateway::Role::Agent.token();
+    let passing = Client::new(&channel.expect("connected"), Some(&token));
+    let session_id = pressed(&gateway, &passing).await;
+    let mut watching = agent.watch().await;
+    drop(passing);
+    watching
+        .until(|event| matches!(event, v1::event::Event::MayBeHeld(_)).then_some(()))
+        .await;
+    end(&agent, session_id).await;
+    let wire = wire(&gateway);
+    let last: Vec<_> = wire.iter().rev().take(3).rev().collect();
+    assert_eq!(last, ["observe", "mouse_up", "session.end"], "{wire:?}");
+    gateway.stop().await;
+}
+
 /// D1: a drag whose cancel is ignored ends its executor; its caller hears UNKNOWN, and the next executor gets the
 /// `mouse_up` although the session that dragged is gone. That session is ended there as well.
 #[tokio::test]

@@ -122,6 +122,75 @@ async fn a_person_comes_first() {
     gateway.stop().await;
 }
 
+/// A lock does not make a person go away: who unlocks the screen is at the keyboard. In whatever order they are reported, each
+/// ends by its own report.
+#[tokio::test]
+async fn a_lock_does_not_hide_a_person() {
+    use HostEvent::{ScreenLocked, ScreenUnlocked, UserInputBegan, UserInputEnded};
+    let orders: [&[HostEvent]; 3] = [
+        &[UserInputBegan, ScreenLocked, ScreenUnlocked],
+        &[ScreenLocked, UserInputBegan, ScreenUnlocked],
+        &[
+            UserInputBegan,
+            ScreenLocked,
+            UserInputEnded,
+            UserInputBegan,
+            ScreenUnlocked,
+        ],
+    ];
+    for order in orders {
+        let gateway = start(json!([])).await;
+        let agent = gateway.agent();
+        let session_id = agent.begin().await;
+        let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
+        for event in order {
+            report(&gateway, *event, None).await.expect("told");
+        }
+        let save = element(&frame, "AXButton", "Save");
+        let request = on_element(&session_id, "1", &frame, save, click());
+        let acts = agent.dispatch(request).await.expect_err("a person");
+        let sees = agent
+            .snapshot_app(&session_id, APP)
+            .await
+            .expect_err("a person");
+        for refused in [acts, sees] {
+            assert_eq!(
+                reason(&refused),
+                "gateway.maka/user_intervened",
+                "{order:?}"
+            );
+        }
+        report(&gateway, UserInputEnded, None).await.expect("told");
+        agent.snapshot_app(&session_id, APP).await.expect("a frame");
+        gateway.stop().await;
+    }
+}
+
+/// A session whose executor is lost has to observe again, and everybody can see that before it makes another call.
+#[tokio::test]
+async fn a_lost_executor_shows_in_the_state() {
+    let gateway = start(json!([])).await;
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    agent.snapshot_app(&session_id, APP).await.expect("a frame");
+    let mut watching = agent.watch().await;
+    let mut operator = gateway.client(Role::Operator).operator;
+    let restart = maka_proto::v1::RestartExecutorRequest {};
+    operator.restart_executor(restart).await.expect("another");
+    let now = watching
+        .until(|event| match event {
+            What::SessionState(it) => Some(it.state()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(now, SessionState::ReobserveRequired);
+    assert_eq!(
+        state(&agent, &session_id).await,
+        SessionState::ReobserveRequired
+    );
+    gateway.stop().await;
+}
+
 /// A person stops one session: what runs in it is cancelled, what it holds is let go of, and it does nothing any more.
 /// Another session is not concerned.
 #[tokio::test]
@@ -162,6 +231,39 @@ async fn a_person_stops_a_session() {
         .snapshot_app(&other, APP)
         .await
         .expect("not concerned");
+    gateway.stop().await;
+}
+
+/// Spec maka-cu §12.6 row 69: what happens while an observation is under way fences that observation, even when it is over
+/// before the answer comes: the frame shows a moment before the person was there.
+#[tokio::test]
+async fn an_event_fences_the_observation_that_it_falls_into() {
+    let turns = tempfile::TempDir::new().expect("a folder");
+    let (asked, go_on) = (turns.path().join("asked"), turns.path().join("go_on"));
+    let gateway = start(json!([
+        {"method": "observe", "nth": 1, "steps": [{"touch": asked}, {"wait_for_file": go_on}, "default"]},
+    ]))
+    .await;
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    let frame = {
+        let observation = agent.snapshot_app(&session_id, APP);
+        tokio::pin!(observation);
+        tokio::select! {
+            frame = &mut observation => panic!("answered without being told to: {frame:?}"),
+            () = gateway.received("observe") => {}
+        }
+        for event in [HostEvent::UserInputBegan, HostEvent::UserInputEnded] {
+            report(&gateway, event, None).await.expect("told");
+        }
+        std::fs::write(&go_on, "").expect("written");
+        observation.await.expect("a frame, as it was")
+    };
+    let save = element(&frame, "AXButton", "Save");
+    let request = on_element(&session_id, "1", &frame, save, click());
+    let refused = agent.dispatch(request).await.expect_err("of another time");
+    assert_eq!(reason(&refused), "policy.maka/snapshot_superseded");
+    assert_eq!(gateway.received_count("dispatch.element"), 0);
     gateway.stop().await;
 }
 

@@ -101,7 +101,7 @@ pub(crate) struct Core {
     displays: Vec<Display>,
     /// Burials of the session's status that the mirror has followed.
     burials: u64,
-    /// The generation that was lost while it let go of what this session held.
+    /// The generation that was lost, or could not be reached, while it let go of what this session holds.
     release_failed: u64,
     quarantined: bool,
 }
@@ -150,7 +150,7 @@ impl Core {
     fn may_observe(&mut self) -> Result<(), CallError> {
         let now = Instant::now();
         let may = {
-            let mut machine = self.shared.machine();
+            let machine = self.shared.machine();
             machine
                 .may_observe(now)
                 .map_err(|state| (state, machine.quiet_in(now)))
@@ -166,7 +166,7 @@ impl Core {
     fn may_act(&mut self) -> Result<(), CallError> {
         let now = Instant::now();
         let may = {
-            let mut machine = self.shared.machine();
+            let machine = self.shared.machine();
             machine
                 .may_act(now)
                 .map_err(|state| (state, machine.quiet_in(now)))
@@ -177,6 +177,9 @@ impl Core {
 
     /// Something that the session itself found out.
     fn happened(&mut self, what: Happening) {
+        if what == Happening::Observed {
+            self.shared.set_observed(self.generation);
+        }
         self.shared.happened(what);
         self.follow_status();
     }
@@ -193,7 +196,7 @@ impl Core {
     /// Buries the frames that the session's status has made worthless.
     fn follow_status(&mut self) {
         let (state, burials) = {
-            let mut machine = self.shared.machine();
+            let machine = self.shared.machine();
             (machine.state(Instant::now()), machine.burials())
         };
         self.parts.events.session_state(&self.id, state);
@@ -422,7 +425,7 @@ impl Core {
     /// Ends the session at the executor, if that one still knows it, and says what was dropped. What it holds is let go
     /// of first.
     pub(crate) async fn end(mut self) -> EndedSession {
-        self.release_own().await;
+        self.release_at_end().await;
         self.shared.set_over();
         self.publish();
         let held = EndedSession {

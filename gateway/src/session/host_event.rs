@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use maka_cu_protocol::ids::SessionId;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::state::{Happening, Machine};
 use super::{Entry, Sessions};
@@ -138,6 +139,42 @@ impl Desktop {
 }
 
 impl Sessions {
+    /// Tells sessions that the executor of their last observation is lost, when it is, until `stop`.
+    pub async fn follow_executor(&self, stop: CancellationToken) {
+        let forward = &self.0.parts.forward;
+        let Some(mut status) = forward.watch_status() else {
+            return;
+        };
+        loop {
+            let ready = {
+                let status = status.borrow_and_update();
+                status.executor.as_ref().map(|executor| executor.generation)
+            };
+            let concerned: Vec<_> = {
+                let entries = self.entries();
+                let of_another = entries.by_id.iter().filter(|(_, entry)| {
+                    let observed = entry.shared.observed();
+                    observed != 0 && ready != Some(observed)
+                });
+                of_another
+                    .map(|(id, entry)| (id.clone(), Arc::clone(&entry.shared)))
+                    .collect()
+            };
+            for (id, shared) in concerned {
+                shared.set_observed(0);
+                let state = shared.happened(Happening::ServiceLost);
+                self.0.parts.events.session_state(&id, state);
+            }
+            // Both are cancel-safe.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = status.changed() => if changed.is_err() {
+                    return;
+                },
+            }
+        }
+    }
+
     /// Takes note of what happened on the desktop beside the agents. Says how many sessions it concerned.
     ///
     /// # Errors

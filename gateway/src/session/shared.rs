@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) stopped: CancellationToken,
     /// The generation whose executor knows this session; 0 for none.
     begun: AtomicU64,
+    /// The generation that the last observation was of; 0 for none.
+    observed: AtomicU64,
     /// The session's task has ended.
     over: AtomicBool,
     end_reason: OnceLock<EndReason>,
@@ -57,6 +59,7 @@ impl Shared {
             machine: Mutex::new(machine),
             stopped: CancellationToken::new(),
             begun: AtomicU64::new(0),
+            observed: AtomicU64::new(0),
             over: AtomicBool::new(false),
             end_reason: OnceLock::new(),
         }
@@ -89,6 +92,16 @@ impl Shared {
     /// The executor of this generation knows the session now; 0: none does.
     pub(crate) fn set_begun(&self, generation: u64) {
         self.begun.store(generation, Ordering::Release);
+    }
+
+    /// The generation that the last observation was of; 0 for none.
+    pub(crate) fn observed(&self) -> u64 {
+        self.observed.load(Ordering::Acquire)
+    }
+
+    /// An observation is about to be good.
+    pub(crate) fn set_observed(&self, generation: u64) {
+        self.observed.store(generation, Ordering::Release);
     }
 
     /// The session's task has ended: nobody else will end it at the executor.

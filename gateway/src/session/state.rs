@@ -97,64 +97,85 @@ pub(crate) enum Happening {
 
 /// Who will tell of the unlock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Unlock {
+enum Lock {
+    Open,
+    /// Somebody who will also report the unlock.
     Reported,
-    Unreported,
+    /// Nobody: the executor found it, and the next observation finds out.
+    Found,
 }
 
-/// See the module.
+/// A person at pointer or keyboard.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Person {
+    Away,
+    Present,
+    /// Let go; counts as present until then.
+    Until(Instant),
+}
+
+/// The session's own observation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Look {
+    Never,
+    Stands,
+    Worthless,
+}
+
+/// See the module. A lock, a person and the end of it all are kept apart, since one does not end the other: a person who
+/// unlocks the screen is still at the keyboard.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    state: SessionState,
-    /// Transitions so far: what was granted at an earlier number is void.
-    epoch: u64,
-    /// Transitions so far that made every frame worthless.
-    burials: u64,
+    over: Option<SessionState>,
+    lock: Lock,
+    person: Person,
+    look: Look,
     debounce: Duration,
-    /// When the debounce is over; nothing while a person still works.
-    quiet_at: Option<Instant>,
-    unlock: Unlock,
+    /// Happenings so far that made every frame worthless.
+    burials: u64,
 }
 
 impl Machine {
     /// A session that has observed nothing. After a person's input it stays put for `debounce`.
     pub(crate) fn new(debounce: Duration) -> Self {
         Self {
-            state: SessionState::Unobserved,
-            epoch: 0,
-            burials: 0,
+            over: None,
+            lock: Lock::Open,
+            person: Person::Away,
+            look: Look::Never,
             debounce,
-            quiet_at: None,
-            unlock: Unlock::Reported,
+            burials: 0,
         }
     }
 
     /// The state at this moment.
-    pub(crate) fn state(&mut self, now: Instant) -> SessionState {
-        if self.state == SessionState::InterventionDebounce
-            && self.quiet_at.is_some_and(|quiet_at| quiet_at <= now)
-        {
-            self.quiet_at = None;
-            self.go(SessionState::ReobserveRequired);
+    pub(crate) fn state(&self, now: Instant) -> SessionState {
+        if let Some(over) = self.over {
+            over
+        } else if self.lock != Lock::Open {
+            SessionState::ScreenLocked
+        } else if self.is_interrupted(now) {
+            SessionState::InterventionDebounce
+        } else {
+            match self.look {
+                Look::Never => SessionState::Unobserved,
+                Look::Stands => SessionState::Active,
+                Look::Worthless => SessionState::ReobserveRequired,
+            }
         }
-        self.state
-    }
-
-    /// Transitions so far.
-    #[cfg(test)]
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     /// How long a person's input still holds the session up, if that is known.
     pub(crate) fn quiet_in(&self, now: Instant) -> Option<Duration> {
-        self.quiet_at
-            .map(|quiet_at| quiet_at.saturating_duration_since(now))
+        match self.person {
+            Person::Until(quiet_at) => Some(quiet_at.saturating_duration_since(now)),
+            Person::Away | Person::Present => None,
+        }
     }
 
     /// Whether an action may be sent, as far as this machine is asked: without a frame the policy refuses it anyway, with
-    /// a better reason.
-    pub(crate) fn may_act(&mut self, now: Instant) -> Result<(), SessionState> {
+    /// a better reason, and a launch quotes none.
+    pub(crate) fn may_act(&self, now: Instant) -> Result<(), SessionState> {
         match self.state(now) {
             SessionState::Unobserved | SessionState::Active | SessionState::ReobserveRequired => {
                 Ok(())
@@ -167,84 +188,79 @@ impl Machine {
     }
 
     /// Whether the session may observe. While locked it may only where nobody reports the unlock.
-    pub(crate) fn may_observe(&mut self, now: Instant) -> Result<(), SessionState> {
-        match self.state(now) {
-            SessionState::Unobserved | SessionState::Active | SessionState::ReobserveRequired => {
-                Ok(())
+    pub(crate) fn may_observe(&self, now: Instant) -> Result<(), SessionState> {
+        match self.may_act(now) {
+            Err(SessionState::ScreenLocked) if self.lock == Lock::Found => {
+                if self.is_interrupted(now) {
+                    Err(SessionState::InterventionDebounce)
+                } else {
+                    Ok(())
+                }
             }
-            SessionState::ScreenLocked if self.unlock == Unlock::Unreported => Ok(()),
-            held @ (SessionState::InterventionDebounce
-            | SessionState::ScreenLocked
-            | SessionState::BlockedUrl
-            | SessionState::UserStopped) => Err(held),
+            may => may,
         }
     }
 
-    /// Transitions so far that made every frame of the session worthless.
+    /// Happenings so far that made every frame of the session worthless.
     pub(crate) fn burials(&self) -> u64 {
         self.burials
     }
 
     /// Takes note of what happened.
     pub(crate) fn happened(&mut self, what: Happening, now: Instant) {
-        let before = self.state(now);
-        let after = match (before, what) {
-            (SessionState::BlockedUrl | SessionState::UserStopped, _) => before,
-            (_, Happening::UserStopped) => SessionState::UserStopped,
-            (_, Happening::UrlBlocked) => SessionState::BlockedUrl,
-            (_, Happening::Locked) => {
-                self.unlock = Unlock::Reported;
-                SessionState::ScreenLocked
+        match what {
+            Happening::Observed => return self.observed(now),
+            Happening::UserInputBegan => self.person = Person::Present,
+            // An end without a begin says that somebody was there.
+            Happening::UserInputEnded(at) => self.person = Person::Until(at + self.debounce),
+            Happening::Locked => self.lock = Lock::Reported,
+            Happening::Unlocked => self.lock = Lock::Open,
+            Happening::FoundLocked => {
+                if self.lock == Lock::Open {
+                    self.lock = Lock::Found;
+                }
             }
-            (SessionState::ScreenLocked, Happening::FoundLocked) => before,
-            (_, Happening::FoundLocked) => {
-                self.unlock = Unlock::Unreported;
-                SessionState::ScreenLocked
+            Happening::UserStopped => {
+                self.over.get_or_insert(SessionState::UserStopped);
             }
-            (SessionState::ScreenLocked, Happening::Unlocked) => SessionState::ReobserveRequired,
-            (SessionState::ScreenLocked, Happening::Observed)
-                if self.unlock == Unlock::Unreported =>
-            {
-                SessionState::Active
+            Happening::UrlBlocked => {
+                self.over.get_or_insert(SessionState::BlockedUrl);
             }
-            // Whoever uses the keyboard of a locked screen is unlocking it.
-            (SessionState::ScreenLocked, _) => before,
-            (_, Happening::UserInputBegan) => {
-                self.quiet_at = None;
-                SessionState::InterventionDebounce
-            }
-            (SessionState::InterventionDebounce, Happening::UserInputEnded(at)) => {
-                self.quiet_at = Some(at + self.debounce);
-                before
-            }
-            // An observation that was under way when the person began shows a moment that is over.
-            (SessionState::InterventionDebounce, _) => before,
-            (_, Happening::Observed) => SessionState::Active,
-            (SessionState::Unobserved, Happening::OutcomeUnknown | Happening::ServiceLost) => {
-                before
-            }
-            (_, Happening::Intervened | Happening::OutcomeUnknown | Happening::ServiceLost) => {
-                SessionState::ReobserveRequired
-            }
-            (_, Happening::UserInputEnded(_) | Happening::Unlocked) => before,
-        };
-        if after == before {
-            return;
+            Happening::Intervened | Happening::OutcomeUnknown | Happening::ServiceLost => {}
         }
-        self.go(after);
-        if after != SessionState::Active {
-            self.burials += 1;
+        self.bury();
+    }
+
+    /// What was observed stands, unless somebody is there by now: then it shows a moment that is over.
+    fn observed(&mut self, now: Instant) {
+        if self.may_observe(now).is_ok() {
+            self.lock = Lock::Open;
+            self.look = Look::Stands;
+        } else {
+            self.bury();
         }
     }
 
-    fn go(&mut self, state: SessionState) {
-        self.state = state;
-        self.epoch += 1;
+    fn bury(&mut self) {
+        self.burials += 1;
+        if self.look == Look::Stands {
+            self.look = Look::Worthless;
+        }
+    }
+
+    fn is_interrupted(&self, now: Instant) -> bool {
+        match self.person {
+            Person::Away => false,
+            Person::Present => true,
+            Person::Until(quiet_at) => now < quiet_at,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const DEBOUNCE: Duration = Duration::from_secs(3);
@@ -294,11 +310,11 @@ mod tests {
         };
         let table: [(SessionState, [SessionState; 11]); 7] = [
             //   obs beg end lck unl stp url int fnd unk lost
-            (N, [A, D, N, L, N, S, B, R, L, N, N]),
-            (A, [A, D, A, L, A, S, B, R, L, R, R]),
+            (N, [A, D, D, L, N, S, B, N, L, N, N]),
+            (A, [A, D, D, L, R, S, B, R, L, R, R]),
             (D, [D, D, D, L, D, S, B, D, L, D, D]),
-            (R, [A, D, R, L, R, S, B, R, L, R, R]),
-            (L, [L, L, L, L, R, S, B, L, L, L, L]),
+            (R, [A, D, D, L, R, S, B, R, L, R, R]),
+            (L, [L, L, L, L, N, S, B, L, L, L, L]),
             (B, [B; 11]),
             (S, [S; 11]),
         ];
@@ -306,16 +322,12 @@ mod tests {
         for (from, row) in table {
             for (what, to) in all(now).into_iter().zip(row) {
                 let mut machine = machine(from, now);
-                let (epoch, burials) = (machine.epoch(), machine.burials());
+                let burials = machine.burials();
                 machine.happened(what, now);
                 assert_eq!(machine.state(now), to, "{from:?} {what:?}");
-                assert_eq!(machine.epoch() > epoch, from != to, "{from:?} {what:?}");
-                // A frame outlives what changes nothing, and nothing else but an observation.
-                assert_eq!(
-                    machine.burials() > burials,
-                    from != to && to != SessionState::Active,
-                    "{from:?} {what:?}"
-                );
+                // Nothing but a good observation leaves the frames as they are.
+                let is_good = what == Happening::Observed && to == A;
+                assert_eq!(machine.burials() == burials, is_good, "{from:?} {what:?}");
             }
         }
     }
@@ -385,5 +397,35 @@ mod tests {
         found.happened(Happening::FoundLocked, now);
         found.happened(Happening::Locked, now);
         assert_eq!(found.may_observe(now), Err(SessionState::ScreenLocked));
+    }
+
+    proptest! {
+        /// Whatever the order: while a person is reported to be there, or the screen to be locked, nothing is let through,
+        /// and what is over stays over.
+        #[test]
+        fn nothing_passes_a_person_or_a_lock(steps in prop::collection::vec(0_usize..11, 0..40)) {
+            let now = Instant::now();
+            let mut machine = Machine::new(DEBOUNCE);
+            let (mut present, mut resting, mut locked, mut over) = (false, false, false, None);
+            for step in steps {
+                let what = all(now)[step];
+                machine.happened(what, now);
+                match what {
+                    Happening::UserInputBegan => present = true,
+                    Happening::UserInputEnded(_) => (present, resting) = (false, true),
+                    Happening::Locked => locked = true,
+                    Happening::Unlocked => locked = false,
+                    Happening::UserStopped => over = over.or(Some(SessionState::UserStopped)),
+                    Happening::UrlBlocked => over = over.or(Some(SessionState::BlockedUrl)),
+                    _ => {}
+                }
+                let held = present || resting || locked || over.is_some();
+                prop_assert!(!held || machine.may_act(now).is_err());
+                prop_assert!(!held || machine.may_observe(now).is_err());
+                if let Some(over) = over {
+                    prop_assert_eq!(machine.state(now), over);
+                }
+            }
+        }
     }
 }

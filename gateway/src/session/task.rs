@@ -71,7 +71,10 @@ impl Task {
     /// arrives while it ends.
     pub(crate) async fn run(mut self, forget: impl FnOnce(&SessionId)) {
         loop {
-            let pressed = self.core.held();
+            let pressed = self.core.held().map(|held| Pressed {
+                held,
+                tried: self.core.release_failed(),
+            });
             match self.inbox.next(self.idle_ttl, pressed.as_ref()).await {
                 Due::Call(job) => self.work(*job).await,
                 Due::LetGo => self.core.release_own().await,
@@ -172,12 +175,12 @@ impl Task {
 
 impl Inbox {
     /// What is to be done next. `pressed` is a button that may be down.
-    async fn next(&mut self, idle_ttl: Duration, pressed: Option<&Held>) -> Due {
+    async fn next(&mut self, idle_ttl: Duration, pressed: Option<&Pressed>) -> Due {
         loop {
             if self.end.is_cancelled() {
                 return Due::End;
             }
-            if self.must_let_go(pressed) {
+            if pressed.is_some_and(|pressed| pressed.is_due(&self.shared.stopped, &self.forward)) {
                 return Due::LetGo;
             }
             if let Some(job) = self.queue.pop_front() {
@@ -197,7 +200,7 @@ impl Inbox {
             tokio::select! {
                 biased;
                 () = self.end.cancelled() => return Due::End,
-                () = let_go(pressed, &self.shared.stopped) => return Due::LetGo,
+                () = let_go(pressed, &self.shared.stopped, &self.forward) => return Due::LetGo,
                 job = self.mailbox.recv() => match job {
                     Some(job) => self.queue.push_back(job),
                     None => return Due::End,
@@ -210,13 +213,6 @@ impl Inbox {
                 }
             }
         }
-    }
-
-    fn must_let_go(&self, pressed: Option<&Held>) -> bool {
-        pressed.is_some_and(|held| {
-            let is_gone = |connection: &CancellationToken| connection.is_cancelled();
-            self.shared.stopped.is_cancelled() || held.connection.as_ref().is_some_and(is_gone)
-        })
     }
 
     /// Runs a call to its end while serving the mailbox.
@@ -292,20 +288,53 @@ impl Job {
     }
 }
 
-/// Ready when a held button must be let go of: the session was stopped, or the connection that pressed it is gone.
-async fn let_go(pressed: Option<&Held>, stopped: &CancellationToken) {
-    match pressed {
-        None => pending().await,
-        Some(Held {
-            connection: None, ..
-        }) => stopped.cancelled().await,
-        Some(Held {
-            connection: Some(connection),
-            ..
-        }) => tokio::select! {
-            () = stopped.cancelled() => {}
-            () = connection.cancelled() => {}
-        },
+/// A button that may be down, and the executor that could not let go of it.
+#[derive(Debug)]
+struct Pressed {
+    held: Held,
+    tried: u64,
+}
+
+impl Pressed {
+    /// Whether it must be let go of now: by the executor that pressed, because the session was stopped or the connection
+    /// that pressed is gone; by another one, because it is there.
+    fn is_due(&self, stopped: &CancellationToken, forward: &Forward) -> bool {
+        let Self { held, tried } = self;
+        let generation = forward.generation();
+        if held.refused || generation == 0 || generation == *tried {
+            return false;
+        }
+        let is_gone = |connection: &CancellationToken| connection.is_cancelled();
+        generation != held.generation
+            || stopped.is_cancelled()
+            || held.connection.as_ref().is_some_and(is_gone)
+    }
+}
+
+/// Ready when a held button must be let go of; see [`Pressed::is_due`].
+async fn let_go(pressed: Option<&Pressed>, stopped: &CancellationToken, forward: &Forward) {
+    let (Some(pressed), Some(mut status)) = (pressed, forward.watch_status()) else {
+        return pending().await;
+    };
+    let gone = async {
+        match &pressed.held.connection {
+            Some(connection) => connection.cancelled().await,
+            None => pending().await,
+        }
+    };
+    tokio::pin!(gone);
+    let (mut is_stopped, mut is_gone) = (stopped.is_cancelled(), false);
+    while !pressed.is_due(stopped, forward) {
+        // All are cancel-safe. What has happened once is not waited for again.
+        tokio::select! {
+            () = stopped.cancelled(), if !is_stopped => is_stopped = true,
+            () = &mut gone, if !is_gone => is_gone = true,
+            changed = status.changed() => {
+                if changed.is_err() {
+                    return pending().await;
+                }
+            }
+        }
     }
 }
 

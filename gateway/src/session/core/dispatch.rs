@@ -193,6 +193,7 @@ impl Core {
             point: self.mirror.screen_point(id, anchor.point?)?,
             connection: context.connection.cloned(),
             owner: Arc::clone(&self.shared),
+            refused: false,
         };
         Some((*action, held))
     }
