@@ -24,7 +24,11 @@ const NODES: u32 = 1990;
 
 /// The same observation through the gateway and through the supervisor alone; the difference is the gateway's own.
 pub(crate) async fn of_a_large_tree(report: &mut Report) {
-    let script = json!({"world": {"extra_elements": NODES}});
+    // An executor is held to the limit that it announces.
+    let announced = json!({"method": "host.hello", "steps": [
+        {"patched": {"set": {"/limits/maxElements": 2 * NODES}}},
+    ]});
+    let script = json!({"world": {"extra_elements": NODES}, "rules": [announced]});
     let direct = observe_directly(&script).await;
     let mut options = GatewayOptions::new(Executor::Fake(script));
     options.log_level = "info";
