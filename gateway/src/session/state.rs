@@ -226,7 +226,9 @@ impl Machine {
             Happening::UrlBlocked => {
                 self.over.get_or_insert(SessionState::BlockedUrl);
             }
-            Happening::Intervened | Happening::OutcomeUnknown | Happening::ServiceLost => {}
+            Happening::Intervened | Happening::OutcomeUnknown => {}
+            // Frames die with their generation, and are refused for that.
+            Happening::ServiceLost => return self.unsettle(),
         }
         self.bury();
     }
@@ -243,6 +245,10 @@ impl Machine {
 
     fn bury(&mut self) {
         self.burials += 1;
+        self.unsettle();
+    }
+
+    fn unsettle(&mut self) {
         if self.look == Look::Stands {
             self.look = Look::Worthless;
         }
@@ -325,8 +331,9 @@ mod tests {
                 let burials = machine.burials();
                 machine.happened(what, now);
                 assert_eq!(machine.state(now), to, "{from:?} {what:?}");
-                // Nothing but a good observation leaves the frames as they are.
-                let is_good = what == Happening::Observed && to == A;
+                // Nothing but a good observation leaves the frames as they are, and a loss, which they die of anyway.
+                let is_good =
+                    what == Happening::Observed && to == A || what == Happening::ServiceLost;
                 assert_eq!(machine.burials() == burials, is_good, "{from:?} {what:?}");
             }
         }
