@@ -10,6 +10,7 @@
 //! **Invariant:** every way through this file that is not an allow of every policy and a written record ends in a
 //! [`Refusal`], a panic included.
 
+mod activate;
 mod case;
 mod reason;
 mod review;
@@ -17,13 +18,12 @@ mod review;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use maka_floor::Denial;
 
-use crate::bindings::exports::maka::policy::hooks;
 use crate::call::ExecutorCall;
 use crate::codes::{DenyCode, HostCode, Refusal, RefusalKind};
 use crate::combiner::{self, Combined, Opinion};
@@ -33,8 +33,8 @@ use crate::engine::Engine;
 use crate::facts::{Dispatch, DispatchFacts};
 use crate::id::{IdSource, NoEntropy};
 use crate::log::{
-    AuditUnavailable, ControlKind, Decision, DecisionLog, DecisionRecord, FactsRow, ModuleRow,
-    PolicyRow, now_unix_ms,
+    AuditUnavailable, Decision, DecisionLog, DecisionRecord, FactsRow, ModuleRow, PolicyRow,
+    now_unix_ms,
 };
 use crate::measure::NotFinite;
 use crate::module::{Mode, Module, Said};
@@ -56,9 +56,6 @@ pub struct JudgeOptions {
     /// Somebody can approve. Otherwise a call that needs approval is refused at once.
     pub approvals: bool,
 }
-
-/// How often a policy may be late with its first decision.
-const FIRST_TRIES: u32 = 10;
 
 /// Why a generation does not become active. What was active stays active.
 #[derive(Debug, thiserror::Error)]
@@ -167,62 +164,6 @@ impl Judge {
             activating: Mutex::new(0),
             faults: AtomicU64::new(0),
         })
-    }
-
-    /// Makes these sets the active generation, all at once, after each of them has answered a decision. Calls that are
-    /// being judged finish on the generation they began with.
-    ///
-    /// # Errors
-    ///
-    /// When there is no set, two have one name, or one fails its decision. What was active stays active.
-    pub fn activate(&self, sets: Vec<PolicySet>) -> Result<u64, ActivateError> {
-        let mut last = self
-            .activating
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if sets.is_empty() {
-            return Err(ActivateError::Empty);
-        }
-        let number = *last + 1;
-        let mut by_name = BTreeMap::new();
-        for set in sets {
-            let set = Arc::new(set);
-            let facts = convert::dispatch(&first_facts(set.name(), number));
-            for module in set
-                .modules()
-                .iter()
-                .filter(|module| module.mode() == Mode::Enforce)
-            {
-                if let Some(code) = self.first_fault(module, &facts) {
-                    return Err(ActivateError::FirstDecision(code));
-                }
-            }
-            if by_name.insert(set.name().to_owned(), set).is_some() {
-                return Err(ActivateError::NameTwice);
-            }
-        }
-        *last = number;
-        self.active.store(Some(Arc::new(Generation {
-            number,
-            sets: by_name,
-        })));
-        self.log.control(ControlKind::PolicyActivated, None);
-        Ok(number)
-    }
-
-    /// What is wrong with a module's first decision. One that is late is asked for again: a machine that is busy, for
-    /// example with starting everything else, says nothing about a policy.
-    fn first_fault(&self, module: &Module, facts: &hooks::Dispatch) -> Option<HostCode> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let said = module.admit_dispatch(&self.engine, facts, self.budget());
-            match said.opinion {
-                Opinion::Fault(HostCode::PolicyTimeout) if tries < FIRST_TRIES => {}
-                Opinion::Fault(code) => return Some(code),
-                Opinion::Allow(_) | Opinion::Deny(_) | Opinion::RequireApproval(_) => return None,
-            }
-        }
     }
 
     /// The number of the active generation; zero when there is none.
