@@ -17,16 +17,19 @@
 //!   list and frontmost process are read live (field report kind "cached at start").
 
 use std::fmt;
+use std::time::Duration;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, KeyActionKind, PointActionKind};
 use maka_cu_protocol::snapshot::DisplayInfo;
+use maka_cu_protocol::text::AppText;
 use tokio_util::sync::CancellationToken;
 
 pub mod bitmap;
 pub mod desktop;
 pub mod doctor;
 pub mod error;
+pub mod input;
 pub mod launch;
 pub mod open;
 pub mod perform;
@@ -40,6 +43,7 @@ use crate::deadline::Deadline;
 use bitmap::Bitmap;
 use desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
 use error::BackendError;
+use input::{InputRoute, KeyCommand, PointCommand, Reach};
 use launch::{LaunchProgress, LaunchTicket};
 use perform::{ElementCommand, PerformError, Performed};
 use tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
@@ -90,6 +94,9 @@ pub struct BackendCapabilities {
     /// Formats in which images can be written. The portable code encodes, so this is normally PNG alone.
     pub image_formats: Vec<ImageFormat>,
 }
+
+/// For how long after a person's last key or movement synthetic input keeps out of the way.
+pub const RECENT_INPUT: Duration = Duration::from_secs(1);
 
 /// One desktop. See the module text for the rules that hold for every method.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
@@ -246,6 +253,83 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         command: &ElementCommand,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError>;
+
+    /// The text that is selected in a node; `None` when nothing is, when it has no text, or when it is a password field.
+    ///
+    /// # Errors
+    /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`].
+    fn selected_text(
+        &self,
+        node: &NodeRef,
+        deadline: &Deadline,
+    ) -> Result<Option<AppText>, BackendError>;
+
+    /// How a gesture can get to this window, as it lies now. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`BackendError::WindowGone`], [`BackendError::CaptureFailed`], [`BackendError::Timeout`].
+    fn point_reach(
+        &self,
+        key: WindowKey,
+        command: &PointCommand,
+        deadline: &Deadline,
+    ) -> Result<Reach, BackendError>;
+
+    /// Performs a gesture in a window by the given route, once. Called only for what [`Backend::capabilities`] lists and
+    /// only by a route that [`Backend::point_reach`] allows.
+    ///
+    /// # Errors
+    /// As [`Backend::perform`].
+    fn point(
+        &self,
+        key: WindowKey,
+        command: &PointCommand,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<Performed, PerformError>;
+
+    /// How keys can get to this node. Nothing is sent.
+    ///
+    /// # Errors
+    /// As [`Backend::point_reach`].
+    fn key_reach(
+        &self,
+        node: &NodeRef,
+        command: &KeyCommand,
+        deadline: &Deadline,
+    ) -> Result<Reach, BackendError>;
+
+    /// Gives the node the focus inside its window and reads it again; whether it has the focus now. By
+    /// [`InputRoute::Window`] nothing else changes: where a toolkit would raise the window, nothing is written and the
+    /// answer is `false`.
+    ///
+    /// # Errors
+    /// As [`Backend::perform`].
+    fn focus(
+        &self,
+        node: &NodeRef,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<bool, PerformError>;
+
+    /// Types into the window of a node that has the focus there.
+    ///
+    /// # Errors
+    /// As [`Backend::perform`].
+    fn keys(
+        &self,
+        node: &NodeRef,
+        command: &KeyCommand,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<Performed, PerformError>;
+
+    /// Whether a person used pointer or keyboard within the last [`RECENT_INPUT`]. What this back end sends itself does
+    /// not count.
+    ///
+    /// # Errors
+    /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`]: it cannot be told, which counts as yes.
+    fn user_active(&self, deadline: &Deadline) -> Result<bool, BackendError>;
 
     /// The window's own pixels at full density, edge to edge, right also while other windows cover it.
     ///

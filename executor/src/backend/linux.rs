@@ -41,6 +41,7 @@ use std::time::Instant;
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{Permission, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
+use maka_cu_protocol::text::AppText;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -60,6 +61,7 @@ use super::bitmap::Bitmap;
 use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
 use super::doctor::{Finding, StartRefusal};
 use super::error::BackendError;
+use super::input::{InputRoute, KeyCommand, PointCommand, Reach};
 use super::launch::{LaunchProgress, LaunchTicket};
 use super::perform::{ElementCommand, PerformError, Performed};
 use super::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
@@ -457,6 +459,72 @@ impl Backend for LinuxDesktop {
             .bus(deadline)
             .map_err(|_| PerformError::NotActionable)?;
         self.block_on(input::perform(&bus, node, command, deadline))
+    }
+
+    fn selected_text(
+        &self,
+        node: &NodeRef,
+        deadline: &Deadline,
+    ) -> Result<Option<AppText>, BackendError> {
+        let _ = (node, deadline);
+        Ok(None)
+    }
+
+    fn point_reach(
+        &self,
+        key: WindowKey,
+        command: &PointCommand,
+        deadline: &Deadline,
+    ) -> Result<Reach, BackendError> {
+        let _ = (key, command, deadline);
+        Ok(Reach::Never)
+    }
+
+    fn point(
+        &self,
+        key: WindowKey,
+        command: &PointCommand,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<Performed, PerformError> {
+        let _ = (key, command, route, deadline);
+        Err(PerformError::NotActionable)
+    }
+
+    fn key_reach(
+        &self,
+        node: &NodeRef,
+        command: &KeyCommand,
+        deadline: &Deadline,
+    ) -> Result<Reach, BackendError> {
+        let _ = (node, command, deadline);
+        Ok(Reach::Never)
+    }
+
+    fn focus(
+        &self,
+        node: &NodeRef,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<bool, PerformError> {
+        let _ = (node, route, deadline);
+        Ok(false)
+    }
+
+    fn keys(
+        &self,
+        node: &NodeRef,
+        command: &KeyCommand,
+        route: InputRoute,
+        deadline: &Deadline,
+    ) -> Result<Performed, PerformError> {
+        let _ = (node, command, route, deadline);
+        Err(PerformError::NotActionable)
+    }
+
+    fn user_active(&self, deadline: &Deadline) -> Result<bool, BackendError> {
+        let _ = deadline;
+        Ok(false)
     }
 
     fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {

@@ -1,7 +1,9 @@
 //! One action on one node, and how it went.
 
-use maka_cu_protocol::sets::{ElementVerb, Path};
-use maka_cu_protocol::text::AppText;
+use maka_cu_protocol::action::Pages;
+use maka_cu_protocol::geometry::{ScreenPoint, ScreenSize};
+use maka_cu_protocol::sets::{Direction, ElementVerb, Path};
+use maka_cu_protocol::text::{AppText, SomeText};
 use thiserror::Error;
 
 /// What to do to a node.
@@ -11,6 +13,21 @@ pub enum ElementCommand {
     Perform(ElementVerb),
     /// Replace the value by this text, which may be empty.
     SetValue(AppText),
+    /// Select the first place where this text occurs in the value.
+    SelectText(SomeText),
+    /// Scroll what the node shows by pages, by an action or a scroll bar, never by the wheel.
+    Scroll {
+        /// Where to.
+        direction: Direction,
+        /// How far; one page is what the node shows at one time.
+        pages: Pages,
+    },
+    /// Put the window of this root there, as given.
+    MoveWindow(ScreenPoint),
+    /// Give the window of this root that size, as given.
+    ResizeWindow(ScreenSize),
+    /// Take the window of this root off the screen.
+    MinimizeWindow,
 }
 
 /// The action was delivered and the platform reported success, which by itself confirms nothing.
@@ -18,6 +35,20 @@ pub enum ElementCommand {
 pub struct Performed {
     /// The mechanism that was used.
     pub path: Path,
+    /// Whether what was written can be read back from this control. Where a toolkit is known to answer with something
+    /// else, an unchanged value says nothing.
+    pub readable: bool,
+}
+
+impl Performed {
+    /// Done by this mechanism, and what it wrote reads back.
+    #[must_use]
+    pub const fn by(path: Path) -> Self {
+        Self {
+            path,
+            readable: true,
+        }
+    }
 }
 
 /// The action was not delivered, or nobody can tell.

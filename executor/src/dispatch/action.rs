@@ -135,7 +135,7 @@ pub fn perform(
             false => executor.backend().perform(&bound.node, &command, &deadline),
         };
         match done {
-            Ok(Performed { path }) => delivered = Some(path),
+            Ok(Performed { path, .. }) => delivered = Some(path),
             // Whether it is actionable was asked with no time left to hear the answer.
             Err(PerformError::NotActionable) if delivered.is_none() && deadline.is_cancelled() => {
                 return Performance::Aborted;

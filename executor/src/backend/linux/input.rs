@@ -54,6 +54,11 @@ pub(super) async fn perform(
         ElementCommand::SetValue(text) => {
             set_value(bus, &reader, &node.object, text.as_str(), deadline).await
         }
+        ElementCommand::SelectText(_)
+        | ElementCommand::Scroll { .. }
+        | ElementCommand::MoveWindow(_)
+        | ElementCommand::ResizeWindow(_)
+        | ElementCommand::MinimizeWindow => Err(PerformError::NotActionable),
     }
 }
 
@@ -154,7 +159,7 @@ async fn unless_cancelled<T>(
 /// The verdict on a call that was sent. `true` from the application means accepted, which by itself confirms nothing.
 fn outcome(path: Path, answer: Result<bool, CallError>) -> Result<Performed, PerformError> {
     match answer {
-        Ok(true) => Ok(Performed { path }),
+        Ok(true) => Ok(Performed::by(path)),
         Ok(false) | Err(CallError::Rejected | CallError::Gone) => {
             Err(PerformError::Refused { path })
         }
@@ -173,7 +178,7 @@ mod tests {
     fn only_a_sure_no_is_called_refused() {
         let path = Path::AxAction;
         let rows = [
-            (Ok(true), Ok(Performed { path })),
+            (Ok(true), Ok(Performed::by(path))),
             (Ok(false), Err(PerformError::Refused { path })),
             (
                 Err(CallError::Rejected),

@@ -49,9 +49,14 @@ pub(super) fn perform(
             Path::AxAttribute,
             world.write(node.window_id, node.node, text.as_str(), now),
         ),
+        ElementCommand::SelectText(_)
+        | ElementCommand::Scroll { .. }
+        | ElementCommand::MoveWindow(_)
+        | ElementCommand::ResizeWindow(_)
+        | ElementCommand::MinimizeWindow => return Err(PerformError::NotActionable),
     };
     match outcome {
-        Ok(()) => Ok(Performed { path }),
+        Ok(()) => Ok(Performed::by(path)),
         Err(ActionRefusal::NotActionable) => Err(PerformError::NotActionable),
         Err(ActionRefusal::Refused) => Err(PerformError::Refused { path }),
         Err(ActionRefusal::Unknown) => Err(PerformError::Unknown { path }),

@@ -23,21 +23,14 @@ fn saving_a_note_shows_in_status_and_list() {
     assert_eq!(value(&field), Some("Groceries"));
     assert_eq!(
         write(&desktop, &field, "Zürich 漢字"),
-        Ok(Performed {
-            path: Path::AxAttribute
-        })
+        Ok(Performed::by(Path::AxAttribute))
     );
     assert_eq!(
         reread(&desktop, &field).as_ref().and_then(value),
         Some("Zürich 漢字")
     );
     let save = node(&desktop, "Notes", roles::BUTTON, "Save");
-    assert_eq!(
-        press(&desktop, &save),
-        Ok(Performed {
-            path: Path::AxAction
-        })
-    );
+    assert_eq!(press(&desktop, &save), Ok(Performed::by(Path::AxAction)));
     node(&desktop, "Notes", roles::STATIC_TEXT, "Saved: Zürich 漢字");
     let row = node(&desktop, "Notes", roles::ROW, "Zürich 漢字");
     assert_eq!(row.sibling_index, 3, "the new row is the last one");
@@ -48,12 +41,7 @@ fn a_row_is_selected_in_place_of_the_other() {
     let desktop = built_in();
     let row = node(&desktop, "Notes", roles::ROW, "Travel plan");
     assert_eq!(row.selected, Some(false));
-    assert_eq!(
-        press(&desktop, &row),
-        Ok(Performed {
-            path: Path::AxSelect
-        })
-    );
+    assert_eq!(press(&desktop, &row), Ok(Performed::by(Path::AxSelect)));
     assert_eq!(reread(&desktop, &row).unwrap().selected, Some(true));
     assert_eq!(
         node(&desktop, "Notes", roles::ROW, "Groceries").selected,
@@ -140,8 +128,8 @@ fn what_cannot_be_pressed_or_written_says_so() {
 fn a_press_goes_as_the_scenario_says() {
     let action = Path::AxAction;
     let rows = [
-        ("works", Ok(Performed { path: action }), true),
-        ("ignored", Ok(Performed { path: action }), false),
+        ("works", Ok(Performed::by(action)), true),
+        ("ignored", Ok(Performed::by(action)), false),
         (
             "refused",
             Err(PerformError::Refused { path: action }),
@@ -162,13 +150,9 @@ fn a_press_goes_as_the_scenario_says() {
 fn a_write_goes_as_the_scenario_says() {
     let attribute = Path::AxAttribute;
     let rows = [
-        (
-            "works",
-            Ok(Performed { path: attribute }),
-            "a long new value",
-        ),
-        ("ignored", Ok(Performed { path: attribute }), "old"),
-        ("clamped", Ok(Performed { path: attribute }), "a long n"),
+        ("works", Ok(Performed::by(attribute)), "a long new value"),
+        ("ignored", Ok(Performed::by(attribute)), "old"),
+        ("clamped", Ok(Performed::by(attribute)), "a long n"),
         (
             "refused",
             Err(PerformError::Refused { path: attribute }),
