@@ -11,7 +11,7 @@ use maka_cu_protocol::params::{
 use maka_cu_protocol::rpc::{Request, RpcCode, RpcError};
 use maka_cu_protocol::sets::{Path, Tier};
 
-use crate::dispatch::path_of;
+use crate::dispatch::element::path_of;
 use crate::reply::RefusalShape;
 
 /// A request with params of the right shape.

@@ -16,7 +16,7 @@ use maka_cu_protocol::params::{ObserveTarget, ParamError};
 use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::Answer;
 use maka_cu_protocol::rpc::{Request, RpcCode, RpcError};
-use maka_cu_protocol::sets::ElementActionKind;
+use maka_cu_protocol::sets::PointActionKind;
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ use crate::backend::Backend;
 use crate::backend::error::BackendError;
 use crate::call::Call;
 use crate::deadline::Deadline;
+use crate::dispatch::held::HeldButtons;
 use crate::image::store::ImageStore;
 use crate::reply::Reply;
 use crate::server::lanes::LaneKey;
@@ -41,11 +42,11 @@ pub const WALK_CEILING_MS: u64 = 6_000;
 #[derive(Debug)]
 pub struct Executor {
     backend: Arc<dyn Backend>,
-    capabilities: Capabilities,
     limits: Limits,
     nonce: String,
     next_token: AtomicU64,
     sessions: Mutex<Sessions>,
+    held_buttons: HeldButtons,
     /// Set by the one successful handshake.
     host: OnceLock<Host>,
 }
@@ -55,8 +56,10 @@ pub struct Executor {
 pub struct Host {
     /// Where pictures go.
     pub images: ImageStore,
-    /// Whether the system cursor may be moved. Nothing here can, so far; the answer is kept for what will.
+    /// Whether the system cursor may be moved.
     pub allow_global_pointer: bool,
+    /// What was advertised.
+    pub capabilities: Capabilities,
 }
 
 /// A handshake that succeeded.
@@ -91,7 +94,7 @@ impl Executor {
             ttl: Duration::from_millis(limits.snapshot_ttl_ms),
         };
         Ok(Self {
-            capabilities: offered(&*backend),
+            held_buttons: HeldButtons::default(),
             sessions: Mutex::new(Sessions::new(&nonce, snapshot_limits)),
             backend,
             limits,
@@ -124,9 +127,11 @@ impl Executor {
             tracing::warn!(%error, "the image directory was refused");
             RpcError::invalid_params("imageDir")
         })?;
+        let capabilities = offered(&*self.backend, hello.allow_global_pointer);
         let state = Host {
             images,
             allow_global_pointer: hello.allow_global_pointer,
+            capabilities: capabilities.clone(),
         };
         // The server greets only before the handshake, so the cell is empty.
         drop(self.host.set(state));
@@ -143,7 +148,7 @@ impl Executor {
                 commit: option_env!("MAKA_COMMIT").map(str::to_owned),
             },
             pid: std::process::id(),
-            capabilities: self.capabilities.clone(),
+            capabilities,
             limits: self.limits,
         };
         let result = Answer::Done(handshake).write();
@@ -191,8 +196,8 @@ impl Executor {
             Call::Observe(params) => observe::observe(self, params, ticket).into(),
             Call::ScreenCapture(params) => screen::capture(self, params, ticket).into(),
             Call::DispatchElement(params) => dispatch::element(self, params, ticket),
-            Call::DispatchKey(params) => dispatch::unsupported(self, &params.session, call),
-            Call::DispatchPoint(params) => dispatch::unsupported(self, &params.session, call),
+            Call::DispatchKey(params) => dispatch::key(self, params, ticket),
+            Call::DispatchPoint(params) => dispatch::point(self, params, ticket),
             Call::Reserved => call.refusal_shape().refuse(DomainCode::NotImplemented),
         };
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -211,10 +216,16 @@ impl Executor {
         &*self.backend
     }
 
-    /// What the handshake advertises.
+    /// What the handshake advertised.
     #[must_use]
-    pub const fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.host().capabilities
+    }
+
+    /// The buttons that actions left down.
+    #[must_use]
+    pub const fn held_buttons(&self) -> &HeldButtons {
+        &self.held_buttons
     }
 
     /// The limits, as advertised.
@@ -271,29 +282,34 @@ impl Executor {
         Duration::from_millis(self.limits.shutdown_grace_ms)
     }
 
-    /// Ends every session and deletes its pictures.
+    /// Ends every session: deletes its pictures and lets go of what it holds.
     pub fn end_all_sessions(&self) {
         self.sessions().end_all();
+        self.held_buttons.release_all(&*self.backend);
     }
 }
 
-/// What both the back end and this build can do. A back end may be ahead of the portable part.
-fn offered(backend: &dyn Backend) -> Capabilities {
+/// What is advertised: an action is listed only if some request for it can succeed, so what only moves the pointer is left
+/// out where the pointer may not be moved (spec §2.2, §3.8).
+fn offered(backend: &dyn Backend, allow_global_pointer: bool) -> Capabilities {
     let offered = backend.capabilities();
-    let built = |kind: &ElementActionKind| match kind {
-        ElementActionKind::Click | ElementActionKind::SetValue => true,
-        ElementActionKind::SelectText
-        | ElementActionKind::SecondaryAction
-        | ElementActionKind::Scroll
-        | ElementActionKind::MoveWindow
-        | ElementActionKind::ResizeWindow
-        | ElementActionKind::MinimizeWindow => false,
+    let possible = |kind: &PointActionKind| match kind {
+        PointActionKind::Move => allow_global_pointer,
+        PointActionKind::LeftClick
+        | PointActionKind::RightClick
+        | PointActionKind::MiddleClick
+        | PointActionKind::DoubleClick
+        | PointActionKind::TripleClick
+        | PointActionKind::MouseDown
+        | PointActionKind::MouseUp
+        | PointActionKind::Drag
+        | PointActionKind::Scroll => true,
     };
     Capabilities {
         capture_stream: false,
-        element_actions: offered.element_actions.into_iter().filter(built).collect(),
-        point_actions: Vec::new(),
-        key_actions: Vec::new(),
+        element_actions: offered.element_actions,
+        point_actions: offered.point_actions.into_iter().filter(possible).collect(),
+        key_actions: offered.key_actions,
         image_formats: offered.image_formats,
         generic_methods: None,
     }

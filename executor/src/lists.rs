@@ -46,7 +46,13 @@ pub fn session_end(
     ticket: &Ticket,
 ) -> Result<SessionEnded, Fault> {
     ticket.commit()?;
+    let session = executor.sessions().find(&params.session);
     let released = executor.sessions().end(&params.session);
+    if let Ok(session) = session {
+        executor
+            .held_buttons()
+            .release(executor.backend(), &session);
+    }
     Ok(SessionEnded {
         released: Released {
             snapshots: released.snapshots,

@@ -154,7 +154,8 @@ pub fn take(
     let trees = walk(executor, &root, look, deadline)?;
     let snapshot_id = executor.sessions().reserve(session)?;
     let (image, stored) = picture.map_or((None, None), |picture| {
-        (Some(picture.reference), Some(picture.file))
+        let scale = picture.reference.scale;
+        (Some(picture.reference), Some((picture.file, scale)))
     });
     let mut wire = WireSnapshot {
         snapshot_id: snapshot_id.clone(),

@@ -48,7 +48,7 @@ pub struct Released {
 }
 
 /// One begun session, as held by a request in flight. Stays harmless after the session has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionHandle {
     id: SessionId,
     number: u64,
@@ -169,6 +169,13 @@ impl Sessions {
             number: session.number,
             scope: session.scope,
         })
+    }
+
+    /// Whether the session that the handle was found for has not ended.
+    #[must_use]
+    pub fn is_live(&self, handle: &SessionHandle) -> bool {
+        let session = self.sessions.get(&handle.id);
+        session.is_some_and(|session| session.number == handle.number)
     }
 
     /// The live snapshot of that id, or why it cannot be used. Expiry is evaluated here, so the sweep may be late.

@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub menu: Vec<Recorded>,
     /// One table for both: a token says by itself what it names.
     tokens: HashMap<ElementToken, Slot>,
+    /// Pixels of its picture per point of the window; `None` when it has no picture.
+    pub image_scale: Option<f64>,
     image: Mutex<Option<StoredImage>>,
 }
 
@@ -76,7 +78,7 @@ impl Snapshot {
         window_digest: Digest,
         elements: Vec<(ElementToken, Recorded)>,
         menu: Vec<(ElementToken, Recorded)>,
-        image: Option<StoredImage>,
+        image: Option<(StoredImage, f64)>,
     ) -> Self {
         let mut tokens = HashMap::with_capacity(elements.len() + menu.len());
         let mut keep = |list: Vec<(ElementToken, Recorded)>, home| {
@@ -100,7 +102,8 @@ impl Snapshot {
             elements,
             menu,
             tokens,
-            image: Mutex::new(image),
+            image_scale: image.as_ref().map(|(_, scale)| *scale),
+            image: Mutex::new(image.map(|(file, _)| file)),
         }
     }
 
@@ -113,6 +116,13 @@ impl Snapshot {
             Home::Menu => &self.menu,
         };
         Some((home, list.get(index)?))
+    }
+
+    /// Whether the token names the root of the window's tree.
+    #[must_use]
+    pub fn is_root(&self, token: &ElementToken) -> bool {
+        let root = |slot: &Slot| slot.home == Home::Window && slot.index == 0;
+        self.tokens.get(token).is_some_and(root)
     }
 
     /// Deletes the picture; whether a file went.

@@ -248,6 +248,17 @@ pub fn image_to_screen(
     ScreenPoint::try_new(window.x + point.x / scale, window.y + point.y / scale)
 }
 
+/// The place in the window that a pixel of its image shows: pixel / scale (§3.8).
+///
+/// # Errors
+/// [`BadCoordinate`] when the scale is not a positive number or the result is not finite.
+pub fn image_to_window(point: ImagePoint, scale: f64) -> Result<WindowPoint, BadCoordinate> {
+    if !(scale.is_finite() && scale > 0.0) {
+        return Err(BadCoordinate);
+    }
+    WindowPoint::try_new(point.x / scale, point.y / scale)
+}
+
 /// The pixel of a window's image at a screen position: (point − origin) · scale (§9).
 ///
 /// # Errors
@@ -317,8 +328,11 @@ mod tests {
         let screen = image_to_screen(pixel, window, 2.0).unwrap();
         assert_eq!((screen.x(), screen.y()), (-1800.0, 110.0));
         assert_eq!(screen_to_image(screen, window, 2.0).unwrap(), pixel);
+        let local = image_to_window(pixel, 2.0).unwrap();
+        assert_eq!(window_to_screen(local, window).unwrap(), screen);
         for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(image_to_screen(pixel, window, scale), Err(BadCoordinate));
+            assert_eq!(image_to_window(pixel, scale), Err(BadCoordinate));
         }
     }
 

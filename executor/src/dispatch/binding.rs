@@ -1,12 +1,16 @@
-//! From a quoted snapshot to an element that is provably still the same one (spec §3.6.1, §4.4).
+//! From a quoted snapshot to an element or a point that is provably still the same one (spec §3.6.1, §3.8, §4.4).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::digest::{changed_inputs, element_digest};
 use maka_cu_protocol::domain::DomainCode;
-use maka_cu_protocol::geometry::{WindowRect, window_to_screen};
-use maka_cu_protocol::params::DispatchElementParams;
+use maka_cu_protocol::geometry::{
+    ScreenRect, WindowPoint, WindowRect, image_to_window, window_to_screen,
+};
+use maka_cu_protocol::ids::{Digest, ElementToken, SnapshotId};
+use maka_cu_protocol::params::DispatchPointParams;
 use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::sets::{OcclusionPolicy, Strictness};
 
@@ -25,38 +29,128 @@ use crate::snapshot::{Home, Snapshot, digest_input};
 /// Time to read the target again.
 const READ_BUDGET: Duration = Duration::from_secs(4);
 
-/// A target that passed every check before the commit point.
+/// An element that passed every check before the commit point.
 #[derive(Debug)]
 pub struct Bound {
     /// The quoted snapshot.
     pub snapshot: Arc<Snapshot>,
-    /// The target's reference.
+    /// The element's reference.
     pub node: NodeRef,
-    /// The target as it is now.
+    /// The element as it is now.
     pub now: RawNode,
+    /// Whether it is the root of the window's tree and so stands for the window.
+    pub is_root: bool,
+    /// Where its window is now.
+    pub bounds: ScreenRect,
 }
 
-/// Runs the checks in their order, within the deadline of the request.
+/// What a request quotes of a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub struct Quote<'a> {
+    /// The frame.
+    pub snapshot_id: &'a SnapshotId,
+    /// The element in it.
+    pub token: &'a ElementToken,
+    /// What the caller saw of it.
+    pub digest: &'a Digest,
+}
+
+/// How much beyond the element itself must be as it was.
+#[derive(Debug, Clone, Copy)]
+pub struct Demands {
+    /// The element alone or its whole window.
+    pub strictness: Strictness,
+    /// Which windows must not cover its centre.
+    pub occlusion: OcclusionPolicy,
+}
+
+/// Runs the checks of an element action in their order, within the deadline of the request.
 ///
 /// # Errors
 /// The first check that fails.
 pub fn bind(
     executor: &Executor,
     session: &SessionHandle,
-    params: &DispatchElementParams,
+    quote: Quote<'_>,
+    demands: Demands,
     ticket: &Ticket,
     deadline: &Deadline,
 ) -> Result<Bound, Fault> {
+    let bound = bind_element(executor, session, quote, ticket, deadline, |facts| {
+        let Facts {
+            snapshot,
+            home,
+            now,
+            window,
+            windows,
+        } = facts;
+        match demands.strictness {
+            Strictness::Element => {}
+            Strictness::Window => {
+                let look = look_at(executor, snapshot, window, &deadline.at_most(READ_BUDGET));
+                if !look.agrees_with(Look::Digest(snapshot.window_digest)) {
+                    return Err(DomainCode::WindowChanged.into());
+                }
+            }
+        }
+        match (now.frame, home) {
+            (Some(frame), Home::Window) => check_occlusion(
+                executor,
+                frame,
+                window,
+                windows,
+                demands.occlusion,
+                &deadline.at_most(LIST_BUDGET),
+            ),
+            (None, _) | (Some(_), Home::Menu) => Ok(()),
+        }
+    })?;
+    if !bound.now.enabled {
+        return Err(DomainCode::ElementDisabled.into());
+    }
+    Ok(bound)
+}
+
+/// Runs the checks up to E3, which is all that keys need before the focus (spec §3.7).
+///
+/// # Errors
+/// The first check that fails.
+pub fn bind_focus(
+    executor: &Executor,
+    session: &SessionHandle,
+    quote: Quote<'_>,
+    ticket: &Ticket,
+    deadline: &Deadline,
+) -> Result<Bound, Fault> {
+    bind_element(executor, session, quote, ticket, deadline, |_| Ok(()))
+}
+
+/// What is known of an element once it has proved to be the same.
+struct Facts<'a> {
+    snapshot: &'a Snapshot,
+    home: Home,
+    now: &'a RawNode,
+    window: &'a WindowInfo,
+    windows: &'a [WindowInfo],
+}
+
+fn bind_element(
+    executor: &Executor,
+    session: &SessionHandle,
+    quote: Quote<'_>,
+    ticket: &Ticket,
+    deadline: &Deadline,
+    further: impl FnOnce(&Facts<'_>) -> Result<(), Fault>,
+) -> Result<Bound, Fault> {
     let backend = executor.backend();
     let within = |budget| deadline.at_most(budget);
-    let snapshot =
-        executor
-            .sessions()
-            .resolve(session, &params.snapshot_id, std::time::Instant::now())?;
+    let snapshot = executor
+        .sessions()
+        .resolve(session, quote.snapshot_id, Instant::now())?;
     let (home, recorded) = snapshot
-        .element(&params.element_token)
+        .element(quote.token)
         .ok_or(DomainCode::ElementUnknown)?;
-    if recorded.digest != params.expect_element_digest {
+    if recorded.digest != *quote.digest {
         return Err(DomainCode::ElementDigestMismatch.into());
     }
     if ticket.is_aborted() {
@@ -64,53 +158,127 @@ pub fn bind(
     }
     check_access(executor, &within(LIST_BUDGET))?;
     let windows = backend.windows(&within(LIST_BUDGET))?;
-    let window = windows
-        .iter()
-        .find(|window| window.key == snapshot.window)
-        .ok_or(DomainCode::WindowGone)?;
+    let window = find(&windows, &snapshot)?;
     // E1: the reference still answers.
     let now = read_one(executor, &recorded.node, &within(READ_BUDGET))?
         .ok_or(DomainCode::ElementReleased)?;
     // E2: by the same process.
-    if backend.process_start(snapshot.window.pid) != Some(snapshot.process_start) {
-        return Err(DomainCode::ProcessReplaced.into());
-    }
+    check_process(executor, &snapshot)?;
     // E3: and says of itself what it said then.
     let input = digest_input(&now, home);
     if element_digest(&input) != recorded.digest {
         let changed = changed_inputs(&recorded.input, &input);
         return Err(Refusal::changed(DomainCode::ElementChanged, changed).into());
     }
-    match params.strictness {
-        Strictness::Element => {}
-        Strictness::Window => {
-            let look = look_at(executor, &snapshot, window, &within(READ_BUDGET));
-            if !look.agrees_with(Look::Digest(snapshot.window_digest)) {
-                return Err(DomainCode::WindowChanged.into());
-            }
-        }
-    }
-    if let Some(frame) = now.frame
-        && home == Home::Window
-    {
-        check_occlusion(
-            executor,
-            frame,
-            window,
-            &windows,
-            params.occlusion_policy,
-            &within(LIST_BUDGET),
-        )?;
-    }
-    if !now.enabled {
-        return Err(DomainCode::ElementDisabled.into());
-    }
-    let node = recorded.node.clone();
+    further(&Facts {
+        snapshot: &snapshot,
+        home,
+        now: &now,
+        window,
+        windows: &windows,
+    })?;
     Ok(Bound {
-        snapshot,
-        node,
+        node: recorded.node.clone(),
+        is_root: snapshot.is_root(quote.token),
+        bounds: window.bounds,
         now,
+        snapshot,
     })
+}
+
+/// A point of a window that passed every check before the choice of a route.
+#[derive(Debug)]
+pub struct BoundPoint {
+    /// The quoted snapshot.
+    pub snapshot: Arc<Snapshot>,
+    /// The window as it is now.
+    pub window: WindowInfo,
+    /// Every window, front to back.
+    pub windows: Vec<WindowInfo>,
+    /// Where the input goes.
+    pub at: WindowPoint,
+    /// Where a drag starts.
+    pub from: Option<WindowPoint>,
+    /// The window's digest a moment ago: equal to the recorded one.
+    pub look: Look,
+}
+
+/// Runs the checks of spec §3.8 up to "point inside window".
+///
+/// # Errors
+/// The first check that fails.
+pub fn bind_point(
+    executor: &Executor,
+    session: &SessionHandle,
+    params: &DispatchPointParams,
+    ticket: &Ticket,
+    deadline: &Deadline,
+) -> Result<BoundPoint, Fault> {
+    let snapshot = executor
+        .sessions()
+        .resolve(session, &params.snapshot_id, Instant::now())?;
+    if snapshot.window_digest != params.expect_window_digest {
+        return Err(DomainCode::ElementDigestMismatch.into());
+    }
+    if ticket.is_aborted() {
+        return Err(Aborted.into());
+    }
+    check_access(executor, &deadline.at_most(LIST_BUDGET))?;
+    let windows = executor.backend().windows(&deadline.at_most(LIST_BUDGET))?;
+    let window = find(&windows, &snapshot)?.clone();
+    check_process(executor, &snapshot)?;
+    let look = look_at(executor, &snapshot, &window, &deadline.at_most(READ_BUDGET));
+    if !look.agrees_with(Look::Digest(snapshot.window_digest)) {
+        return Err(DomainCode::WindowChanged.into());
+    }
+    let scale = snapshot.image_scale.ok_or(DomainCode::InvalidPoint)?;
+    let place = |point| image_to_window(point, scale).map_err(|_| DomainCode::InvalidPoint);
+    let at = place(params.point)?;
+    let inside =
+        window_to_screen(at, window.bounds).is_ok_and(|point| window.bounds.contains(point));
+    if !inside {
+        return Err(DomainCode::InvalidPoint.into());
+    }
+    let from = match (params.action, params.start_point) {
+        (PointAction::Drag, None) => return Err(DomainCode::InvalidPoint.into()),
+        (PointAction::Drag, Some(start)) => Some(place(start)?),
+        (
+            PointAction::Move
+            | PointAction::LeftClick { .. }
+            | PointAction::RightClick
+            | PointAction::MiddleClick
+            | PointAction::DoubleClick
+            | PointAction::TripleClick
+            | PointAction::MouseDown
+            | PointAction::MouseUp
+            | PointAction::Scroll { .. },
+            _,
+        ) => None,
+    };
+    Ok(BoundPoint {
+        snapshot,
+        window,
+        windows,
+        at,
+        from,
+        look,
+    })
+}
+
+fn find<'a>(windows: &'a [WindowInfo], snapshot: &Snapshot) -> Result<&'a WindowInfo, Fault> {
+    windows
+        .iter()
+        .find(|window| window.key == snapshot.window)
+        .ok_or(DomainCode::WindowGone.into())
+}
+
+/// E2: the process that was observed is the one that is there.
+fn check_process(executor: &Executor, snapshot: &Snapshot) -> Result<(), Fault> {
+    let start = executor.backend().process_start(snapshot.window.pid);
+    match start == Some(snapshot.process_start) {
+        true => Ok(()),
+        false => Err(DomainCode::ProcessReplaced.into()),
+    }
 }
 
 /// One node, read again; `None` when it no longer answers.
@@ -154,9 +322,29 @@ pub fn look_at(
     }
 }
 
+/// Refuses when another window covers the centre of the frame.
 fn check_occlusion(
     executor: &Executor,
     frame: WindowRect,
+    window: &WindowInfo,
+    windows: &[WindowInfo],
+    policy: OcclusionPolicy,
+    deadline: &Deadline,
+) -> Result<(), Fault> {
+    // A centre that is no finite point lies nowhere, so nothing covers it.
+    match frame.center() {
+        Some(center) => check_uncovered(executor, center, window, windows, policy, deadline),
+        None => Ok(()),
+    }
+}
+
+/// Refuses when another window that the policy counts covers a point of `window`.
+///
+/// # Errors
+/// `window_occluded`.
+pub fn check_uncovered(
+    executor: &Executor,
+    point: WindowPoint,
     window: &WindowInfo,
     windows: &[WindowInfo],
     policy: OcclusionPolicy,
@@ -166,11 +354,7 @@ fn check_occlusion(
         return Ok(());
     }
     let displays = executor.backend().displays(deadline)?;
-    // A centre that is no finite point lies nowhere, so nothing covers it.
-    let Some(point) = frame
-        .center()
-        .and_then(|center| window_to_screen(center, window.bounds).ok())
-    else {
+    let Ok(point) = window_to_screen(point, window.bounds) else {
         return Ok(());
     };
     if occlusion::is_covered(point, window, windows, &displays, policy) {

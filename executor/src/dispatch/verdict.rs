@@ -17,6 +17,15 @@ pub struct Verdict {
     pub observed_change: bool,
 }
 
+/// Where a window is, at whole logical points (spec §3.6.3).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Place {
+    /// On the screen, with these x, y, width and height.
+    At([f64; 4]),
+    /// Minimised, or gone.
+    OffScreen,
+}
+
 impl Verdict {
     /// Nothing was dispatched, or nothing can be said.
     pub const NONE: Self = Self {
@@ -32,19 +41,63 @@ impl Verdict {
         observed_change: false,
     };
 
-    /// A written value, read before and after. `None` = it could not be read.
+    /// A written value, read before and after. `None` = it could not be read. Where the control is known not to be
+    /// `readable`, a value that stayed the same does not say that nothing happened.
     #[must_use]
-    pub fn value_readback(requested: &str, before: Option<&str>, after: Option<&str>) -> Self {
-        let effect = match after {
-            Some(after) if after == requested => Effect::Confirmed,
-            Some(after) if before == Some(after) => Effect::SuspectedNoop,
-            Some(_) | None => Effect::Unverifiable,
+    pub fn value_readback(
+        requested: &str,
+        before: Option<&str>,
+        after: Option<&str>,
+        readable: bool,
+    ) -> Self {
+        Self::readback(&requested, before.as_ref(), after.as_ref(), readable)
+    }
+
+    /// Text that was to be selected, and what is selected now.
+    #[must_use]
+    pub fn selection_readback(requested: &str, selected: Option<&str>) -> Self {
+        let holds = selected == Some(requested);
+        Self {
+            effect: if holds {
+                Effect::Confirmed
+            } else {
+                Effect::Unverifiable
+            },
+            method: VerificationMethod::SelectionReadback,
+            observed_change: holds,
+        }
+    }
+
+    /// A window action: where the window was wished to be, was, and is. `None` = it could not be read.
+    #[must_use]
+    pub fn place(wished: Place, before: Place, after: Option<Place>) -> Self {
+        Self::readback(&wished, Some(&before), after.as_ref(), true)
+    }
+
+    fn readback<T: PartialEq>(
+        requested: &T,
+        before: Option<&T>,
+        after: Option<&T>,
+        readable: bool,
+    ) -> Self {
+        let effect = if after == Some(requested) {
+            Effect::Confirmed
+        } else if after.is_some() && after == before && readable {
+            Effect::SuspectedNoop
+        } else {
+            Effect::Unverifiable
         };
         Self {
             effect,
             method: VerificationMethod::ValueReadback,
             observed_change: before.is_some() && after.is_some() && before != after,
         }
+    }
+
+    /// Whether a check saw exactly what was asked for.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.effect == Effect::Confirmed
     }
 
     /// The window before the action and after it settled.
@@ -101,12 +154,69 @@ mod tests {
             ("never readable", None, None, Unverifiable, false),
         ];
         for (name, before, after, effect, observed_change) in rows {
-            let verdict = Verdict::value_readback("b", before, after);
+            let verdict = Verdict::value_readback("b", before, after, true);
             assert_eq!(
                 (verdict.effect, verdict.observed_change),
                 (effect, observed_change),
                 "{name}"
             );
+        }
+    }
+
+    /// A toolkit that answers with something else than what is shown must not turn a success into a suspected no-op.
+    #[test]
+    fn an_unreadable_control_is_not_suspected() {
+        for (after, effect) in [("a", Effect::Unverifiable), ("b", Effect::Confirmed)] {
+            let verdict = Verdict::value_readback("b", Some("a"), Some(after), false);
+            assert_eq!(verdict.effect, effect, "{after}");
+        }
+    }
+
+    /// Spec §12.5 row 63.
+    #[test]
+    fn a_window_is_judged_by_where_it_is() {
+        use Effect::{Confirmed, SuspectedNoop, Unverifiable};
+        let at = |x: f64| Place::At([x, 0.0, 10.0, 10.0]);
+        let rows = [
+            ("moved", at(5.0), at(0.0), Some(at(5.0)), Confirmed),
+            ("stayed", at(5.0), at(0.0), Some(at(0.0)), SuspectedNoop),
+            ("clamped", at(5.0), at(0.0), Some(at(3.0)), Unverifiable),
+            ("unreadable", at(5.0), at(0.0), None, Unverifiable),
+            (
+                "minimised",
+                Place::OffScreen,
+                at(0.0),
+                Some(Place::OffScreen),
+                Confirmed,
+            ),
+            (
+                "vanished instead",
+                at(5.0),
+                at(0.0),
+                Some(Place::OffScreen),
+                Unverifiable,
+            ),
+        ];
+        for (name, wished, before, after, effect) in rows {
+            assert_eq!(
+                Verdict::place(wished, before, after).effect,
+                effect,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_selection_is_confirmed_only_by_itself() {
+        let rows = [
+            (Some("b"), Effect::Confirmed),
+            (Some("ab"), Effect::Unverifiable),
+            (None, Effect::Unverifiable),
+        ];
+        for (selected, effect) in rows {
+            let verdict = Verdict::selection_readback("b", selected);
+            assert_eq!(verdict.effect, effect, "{selected:?}");
+            assert_eq!(verdict.observed_change, effect == Effect::Confirmed);
         }
     }
 
