@@ -1,5 +1,5 @@
-//! The Debian packages that the real tests need: a display server, a bus, accessibility, one window manager,
-//! one real program. Installs them when it may, else says what to install.
+//! The Debian packages that the real tests need: a display server, a bus, accessibility, two window managers, and programs
+//! of every toolkit. Installs them when it may, else says what to install.
 
 use std::process::{Command, Stdio};
 
@@ -8,17 +8,26 @@ use anyhow::bail;
 use crate::workspace::run;
 
 /// What the desktop tests run (spec linux-desktop §1), and Python for the client tests.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 21] = [
     "at-spi2-core",
+    "chromium",
     "dbus",
+    "featherpad",
     "fonts-dejavu-core",
     "gir1.2-gtk-3.0",
+    "gir1.2-gtk-4.0",
+    "gnome-calculator",
+    "mousepad",
     "openbox",
     "python3-gi",
     "python3-pyatspi",
+    "python3-pyqt5",
+    "python3-pyqt6",
     "python3-venv",
     "x11-utils",
     "xauth",
+    "xfwm4",
+    "xterm",
     "xvfb",
     "zenity",
 ];
