@@ -36,7 +36,7 @@ pub(crate) async fn cold_start_and_memory(report: &mut Report) {
 }
 
 /// `VmRSS` of `/proc/PID/status`, in megabytes of 1,000,000 bytes; 0 where there is no such file.
-fn resident_megabytes(pid: i32) -> f64 {
+pub(crate) fn resident_megabytes(pid: i32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let kibibytes = status
         .lines()

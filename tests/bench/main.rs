@@ -5,7 +5,7 @@
 //! same command runs before this program.
 //!
 //! ```text
-//! maka-bench [--json] [footprint] [dispatch] [load] [recovery] [delivery] [snapshot]
+//! maka-bench [--json] [footprint] [dispatch] [load] [recovery] [delivery] [snapshot] [executor]
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the numbers are the output")]
@@ -13,6 +13,7 @@
 mod delivery;
 mod dispatch;
 mod distribution;
+mod executor;
 mod footprint;
 mod load;
 mod recovery;
@@ -37,6 +38,7 @@ async fn main() -> ExitCode {
         "recovery",
         "delivery",
         "snapshot",
+        "executor",
     ];
     if let Some(unknown) = parts.iter().find(|part| !known.contains(&part.as_str())) {
         println!("no part of the bench is called {unknown}; there are {known:?}");
@@ -63,6 +65,9 @@ async fn main() -> ExitCode {
     if is_wanted("snapshot") {
         snapshot::embedded(&mut report).await;
         snapshot::real_programs(&mut report).await;
+    }
+    if is_wanted("executor") {
+        executor::on_a_linux_desktop(&mut report).await;
     }
     ExitCode::SUCCESS
 }

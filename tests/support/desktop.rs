@@ -12,6 +12,10 @@ use maka_desktop::{Desktop, DesktopOptions};
 pub const ZENITY_ENTRY: &str = "org.example.ZenityEntry";
 /// App id of a GTK window with 500 elements.
 pub const BIG_WINDOW: &str = "org.example.BigWindow";
+/// App id of a GTK window with 1,500 elements.
+pub const VERY_BIG_WINDOW: &str = "org.example.VeryBigWindow";
+/// App id of a GTK window of 1280x800 pixels full of text and color.
+pub const PICTURE: &str = "org.example.Picture";
 /// App id of a GTK window that covers the whole display with one color.
 pub const COVER: &str = "org.example.Cover";
 
@@ -30,8 +34,12 @@ pub fn start() -> Result<LinuxDesktop, String> {
     let desktop = Desktop::start(DesktopOptions::default()).map_err(|error| error.to_string())?;
     let applications = desktop.applications_dir();
     let answer = desktop.dir().join("zenity-answer.txt");
-    let big = crate::binaries::workspace_root().join("tests/fixtures/gtk/big_window.py");
-    let cover = crate::binaries::workspace_root().join("tests/fixtures/gtk/cover.py");
+    let python = |script: &str, arguments: &str| {
+        let script = crate::binaries::workspace_root()
+            .join("tests/fixtures/gtk")
+            .join(script);
+        format!("/usr/bin/python3 \"{}\"{arguments}", script.display())
+    };
     let entries = [
         (
             ZENITY_ENTRY,
@@ -40,11 +48,10 @@ pub fn start() -> Result<LinuxDesktop, String> {
                 answer.display()
             ),
         ),
-        (
-            BIG_WINDOW,
-            format!("/usr/bin/python3 \"{}\" 500", big.display()),
-        ),
-        (COVER, format!("/usr/bin/python3 \"{}\"", cover.display())),
+        (BIG_WINDOW, python("big_window.py", " 500")),
+        (VERY_BIG_WINDOW, python("big_window.py", " 1500")),
+        (PICTURE, python("picture.py", "")),
+        (COVER, python("cover.py", "")),
     ];
     for (id, exec) in entries {
         write_entry(&applications, id, &exec).map_err(|error| error.to_string())?;

@@ -34,6 +34,8 @@ enum Part {
     Delivery,
     /// Snapshots of the embedded desktop and of real programs.
     Snapshot,
+    /// The Linux back end by itself: against pyatspi, a picture, memory.
+    Executor,
 }
 
 impl Part {
@@ -47,6 +49,7 @@ impl Part {
             Self::Recovery => Some("recovery"),
             Self::Delivery => Some("delivery"),
             Self::Snapshot => Some("snapshot"),
+            Self::Executor => Some("executor"),
         }
     }
 }
