@@ -10,9 +10,9 @@ use std::{
 use integration_tests::{
     binaries,
     client::reason,
-    gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE},
+    gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Role},
 };
-use maka_proto::v1::{ExecutorState, GetStatusRequest, GetStatusResponse};
+use maka_proto::v1::{ExecutorState, GetStatusRequest, GetStatusResponse, RestartExecutorRequest};
 use tempfile::TempDir;
 use tonic::Code;
 
@@ -119,6 +119,46 @@ async fn a_missing_interpreter() {
 async fn a_handshake_that_breaks_the_rules() {
     let executor = Executor::Fake(serde_json::json!({"limits": {"snapshotsPerSession": 0}}));
     check("handshake", executor, "handshake_violation").await;
+}
+
+/// Two gateways with one image folder: the second gets no executor, says why, and takes nothing from the first. The first is
+/// killed, and what it held is free.
+#[tokio::test]
+async fn an_image_folder_belongs_to_one_gateway() {
+    const APP: &str = "org.example.Notes";
+    let fake = || GatewayOptions::new(Executor::Fake(serde_json::json!({})));
+    let first = GatewayProcess::serving(fake()).await;
+    let images = first.folder().join("state/images");
+    let agent = first.agent();
+    let session_id = agent.begin().await;
+    let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
+
+    let mut options = fake();
+    options.executor_keys = format!("image_dir = {images:?}");
+    let (second, status) = given_up(options).await;
+    let failure = status.last_failure.expect("why it is not there");
+    assert_eq!(failure.code, "image_dir_in_use", "{failure:?}");
+    assert!(failure.advice.contains("folder of its own"), "{failure:?}");
+    let late = second.agent();
+    let late_session = late.begin().await;
+    let refused = late.snapshot_app(&late_session, APP).await;
+    let refused = refused.expect_err("no executor");
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(reason(&refused).starts_with("executor.lifecycle/"));
+
+    let picture = frame.image.expect("a picture");
+    let read = agent.read_image(&session_id, &picture).await;
+    read.expect("the first one's picture is untouched");
+    first.signal(nix::sys::signal::Signal::SIGKILL).await;
+    let restarted = second
+        .client(Role::Operator)
+        .operator
+        .restart_executor(RestartExecutorRequest {})
+        .await;
+    restarted.expect("a lock dies with its owner");
+    let frame = late.snapshot_app(&late_session, APP).await;
+    frame.expect("it works from now on");
+    second.stop().await;
 }
 
 /// A gateway refuses to start, with the file, line and key, on a configuration it does not understand.

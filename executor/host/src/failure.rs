@@ -100,6 +100,12 @@ pub enum StartFailure {
         /// The configured path.
         path: PathBuf,
     },
+    /// Another host uses the image folder.
+    #[error("another process uses the image folder `{}`", path.display())]
+    ImageDirInUse {
+        /// The configured path.
+        path: PathBuf,
+    },
     /// The image folder could not be prepared.
     #[error("the image folder `{}` could not be prepared", path.display())]
     ImageDir {
@@ -193,7 +199,9 @@ impl StartFailure {
             Self::VersionMismatch | Self::HandshakeRefused | Self::HandshakeViolation { .. } => {
                 FailureClass::Mismatch
             }
-            Self::MissingInterpreter
+            // Whoever uses the folder may be on its way out, as in a replacement by a newer release.
+            Self::ImageDirInUse { .. }
+            | Self::MissingInterpreter
             | Self::Spawn { .. }
             | Self::HandshakeRpc { .. }
             | Self::HelloTimeout
@@ -232,6 +240,7 @@ impl StartFailure {
             Self::StateDir { .. } => "state_dir_unusable",
             Self::ImageDirRelative { .. } => "image_dir_relative",
             Self::ImageDirForeign { .. } => "image_dir_foreign",
+            Self::ImageDirInUse { .. } => "image_dir_in_use",
             Self::ImageDir { .. } => "image_dir_unusable",
             Self::Spawn { .. } => "spawn_failed",
             Self::VersionMismatch => "version_mismatch",
@@ -276,6 +285,9 @@ impl StartFailure {
             Self::ImageDirRelative { .. } => "Configure the image folder by an absolute path.",
             Self::ImageDirForeign { .. } => {
                 "Choose an empty folder; this one holds files that are not ours and would be deleted."
+            }
+            Self::ImageDirInUse { .. } => {
+                "Stop the other gateway, or give each one an image folder of its own."
             }
             Self::ImageDir { .. } => {
                 "Make room for the image folder and let this user write to it."

@@ -35,6 +35,7 @@ use crate::budget::Budget;
 use crate::error::{LifecycleCause, MakaCuLifecycleError};
 use crate::event::Event;
 use crate::failure::LastFailure;
+use crate::image_dir::Claim;
 use crate::options::{Options, RestartPolicy};
 use crate::pending::{Pending, Request};
 use crate::process::{ExitCause, Forker, Leash};
@@ -212,6 +213,8 @@ pub(crate) struct Supervisor {
     starters: Vec<Started>,
     launches: JoinSet<Launch>,
     generation: u64,
+    /// Held from the first start to the end, between executors as well: what they wrote is read until then.
+    images: Option<Arc<Claim>>,
     pin: Option<Pin>,
     last_failure: Option<Arc<LastFailure>>,
     disposing: bool,
@@ -242,6 +245,7 @@ impl Supervisor {
             starters: Vec::new(),
             launches: JoinSet::new(),
             generation: 0,
+            images: None,
             pin: None,
             last_failure: None,
             disposing: false,

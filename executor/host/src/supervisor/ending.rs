@@ -16,7 +16,6 @@ use super::{Generation, State, Supervisor};
 use crate::error::LifecycleCause;
 use crate::event::{Event, Release};
 use crate::failure::{LastFailure, StartFailure};
-use crate::image_dir;
 use crate::options::RestartPolicy;
 use crate::process::ExitCause;
 
@@ -375,11 +374,13 @@ impl Supervisor {
 
     /// The last things, after which nobody is left to ask.
     pub(super) async fn finish(&mut self) {
-        let path = self.shared.options.image_dir.clone();
-        let purged = spawn_blocking(move || image_dir::purge(&path)).await;
-        if let Ok(Err(error)) = purged {
-            // Not an error of disposal (spec 8.7): the next start purges or refuses.
-            tracing::warn!(%error, "the image folder could not be removed");
+        // A folder that was never claimed may be another host's.
+        if let Some(images) = self.images.take() {
+            let purged = spawn_blocking(move || images.purge()).await;
+            if let Ok(Err(error)) = purged {
+                // Not an error of disposal (spec 8.7): the next start purges or refuses.
+                tracing::warn!(%error, "the image folder could not be removed");
+            }
         }
         self.mailbox.close();
         while let Some(message) = self.mailbox.recv().await {

@@ -25,6 +25,7 @@ use super::starting::Launch;
 use super::{Input, MAILBOX, Message, Shared, State, Supervisor};
 use crate::error::{CallError, MakaCuLifecycleError};
 use crate::event::{EVENT_CAPACITY, Event};
+use crate::image_dir::Claim;
 use crate::options::{ExecutableDigest, Options, RestartPolicy};
 use crate::pending::{Asker, Deadline, RawAnswer, Request};
 use crate::process::{ExitCause, imaginary};
@@ -260,7 +261,7 @@ impl World {
         self.supervisor.react(Input::Launched(Launch::Running {
             child,
             pin,
-            image_dir: "/nowhere/images".into(),
+            images: Claim::imaginary(),
         }));
         assert_eq!(
             self.supervisor.generation,

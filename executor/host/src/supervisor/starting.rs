@@ -21,6 +21,7 @@ use super::{Generation, Shared, Started, State, Supervisor};
 use crate::error::{Breach, LifecycleCause};
 use crate::event::{Event, Release};
 use crate::failure::{FailureClass, LastFailure, StartFailure};
+use crate::image_dir::Claim;
 use crate::pending::{Asker, Deadline, MOST_IN_FLIGHT, Request};
 use crate::process::{Child, Forker, SpawnOrder};
 use crate::status::{Negotiated, Pin};
@@ -40,12 +41,12 @@ pub(super) enum Launch {
     /// Nothing was spawned.
     Unprepared(StartFailure),
     /// The spawn was tried and failed.
-    Unspawned(StartFailure, Pin),
+    Unspawned(StartFailure, Pin, Arc<Claim>),
     /// A child runs.
     Running {
         child: Child,
         pin: Pin,
-        image_dir: PathBuf,
+        images: Arc<Claim>,
     },
 }
 
@@ -59,7 +60,7 @@ impl Launch {
 }
 
 /// Steps 1 to 4 of the start sequence. Nothing of it touches the supervisor.
-async fn launch(shared: Arc<Shared>, forker: Forker) -> Launch {
+async fn launch(shared: Arc<Shared>, forker: Forker, images: Option<Arc<Claim>>) -> Launch {
     let prepared = spawn_blocking({
         let shared = shared.clone();
         move || {
@@ -69,10 +70,10 @@ async fn launch(shared: Arc<Shared>, forker: Forker) -> Launch {
                 options.expected_digest,
                 &options.state_dir,
             )?;
-            Ok((program, image_dir::claim(&options.image_dir)?))
+            Ok((program, image_dir::claim(&options.image_dir, images)?))
         }
     });
-    let (program, image_dir) = match prepared.await {
+    let (program, images) = match prepared.await {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(failure)) => return Launch::Unprepared(failure),
         Err(_) => return Launch::broken(),
@@ -89,11 +90,12 @@ async fn launch(shared: Arc<Shared>, forker: Forker) -> Launch {
         Ok(child) => Launch::Running {
             child,
             pin: program.pin,
-            image_dir,
+            images,
         },
         Err(error) => Launch::Unspawned(
             exec_failure(error, &program.path, &options.state_dir),
             program.pin,
+            images,
         ),
     }
 }
@@ -201,14 +203,18 @@ impl Supervisor {
     pub(super) fn begin_start(&mut self) {
         self.budget.take();
         self.state = State::Preparing;
-        self.launches
-            .spawn(launch(self.shared.clone(), self.forker.clone()));
+        self.launches.spawn(launch(
+            self.shared.clone(),
+            self.forker.clone(),
+            self.images.clone(),
+        ));
     }
 
     pub(super) fn launched(&mut self, launch: Launch) {
         match launch {
             Launch::Unprepared(failure) => self.start_failed(failure, StderrExcerpt::default()),
-            Launch::Unspawned(failure, pin) => {
+            Launch::Unspawned(failure, pin, images) => {
+                self.images = Some(images);
                 self.next_generation(pin);
                 self.tell(Event::Released(Release {
                     generation: self.generation,
@@ -219,11 +225,9 @@ impl Supervisor {
                 }));
                 self.start_failed(failure, StderrExcerpt::default());
             }
-            Launch::Running {
-                child,
-                pin,
-                image_dir,
-            } => {
+            Launch::Running { child, pin, images } => {
+                let image_dir = images.path().to_owned();
+                self.images = Some(images);
                 self.next_generation(pin);
                 self.greet(child, image_dir);
             }

@@ -491,6 +491,7 @@ fn failures() -> Vec<StartFailure> {
         },
         StartFailure::ImageDirRelative { path: path() },
         StartFailure::ImageDirForeign { path: path() },
+        StartFailure::ImageDirInUse { path: path() },
         StartFailure::ImageDir {
             path: path(),
             source: source(),
