@@ -17,6 +17,7 @@ mod held;
 pub mod history;
 pub mod host_event;
 pub mod image;
+pub(crate) mod image_reading;
 pub(crate) mod image_rooms;
 mod index;
 mod job;

@@ -2,9 +2,13 @@
 
 use std::fs;
 
-use integration_tests::gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE};
+use integration_tests::client::reason;
+use integration_tests::gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Role};
 use maka_cu_protocol::ids::Digest;
-use maka_proto::v1::{ImageAbsence, ImageDelivery, SnapshotRequest, snapshot_request};
+use maka_proto::v1::{
+    ImageAbsence, ImageDelivery, ReadImageRequest, RestartExecutorRequest, SnapshotRequest,
+    snapshot_request,
+};
 use serde_json::json;
 use tempfile::TempDir;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -13,8 +17,8 @@ const APP: &str = "org.example.Notes";
 /// Above the 4 MiB that gRPC clients take by default.
 const LENGTH: usize = 6_242_911;
 
-#[tokio::test]
-async fn a_picture_above_the_message_limit_arrives_in_chunks() {
+/// A gateway whose executor shows a picture of [`LENGTH`] bytes.
+async fn with_a_big_picture() -> (GatewayProcess, Vec<u8>) {
     let folder = TempDir::new().expect("a folder");
     let images = folder.path().join("state/images");
     // The header of a picture of 320 × 200; what follows is never decoded on the way.
@@ -36,7 +40,12 @@ async fn a_picture_above_the_message_limit_arrives_in_chunks() {
     gateway.wait_for(ServingStatus::Serving).await;
     // The image directory was purged at the start; from here on it is the executor's, and this file with it.
     fs::write(&path, &bytes).expect("the picture");
+    (gateway, bytes)
+}
 
+#[tokio::test]
+async fn a_picture_above_the_message_limit_arrives_in_chunks() {
+    let (gateway, bytes) = with_a_big_picture().await;
     let agent = gateway.agent();
     let session_id = agent.begin().await;
     let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
@@ -74,6 +83,56 @@ async fn a_picture_above_the_message_limit_arrives_in_chunks() {
             .is_some_and(|image| image.data.is_empty() && !image.image_id.is_empty())
     );
     gateway.stop().await;
+}
+
+/// A caller that takes its time loses the picture with its session or with the executor that made it, and is told what a call that
+/// begins then is told.
+#[tokio::test]
+async fn a_picture_on_its_way_ends_with_its_session_and_its_executor() {
+    for ends in ["the session", "the executor"] {
+        let (gateway, bytes) = with_a_big_picture().await;
+        let agent = gateway.agent();
+        let session_id = agent.begin().await;
+        let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
+        let request = ReadImageRequest {
+            session_id: session_id.clone(),
+            image_id: frame.image.expect("a reference").image_id,
+        };
+        let mut reader = agent.computer_use.clone();
+        let begun = reader.read_image(request.clone()).await.expect("begun");
+        let mut chunks = begun.into_inner();
+        let first = chunks.message().await.expect("a chunk").expect("a chunk");
+        let mut taken = first.data;
+        // What lies in buffers on the way is less than half of the picture.
+        if ends == "the session" {
+            agent.end(&session_id).await;
+        } else {
+            let operator = gateway.client(Role::Operator).operator;
+            let request = RestartExecutorRequest {};
+            let restarted = operator.clone().restart_executor(request).await;
+            restarted.expect("another executor");
+        }
+        let rest = async {
+            loop {
+                match chunks.message().await {
+                    Ok(Some(chunk)) => taken.extend(chunk.data),
+                    Ok(None) => panic!("{ends}: all {} bytes came", taken.len()),
+                    Err(status) => return status,
+                }
+            }
+        };
+        let lost = tokio::time::timeout(PATIENCE, rest).await.expect("in time");
+        let refused = reader.read_image(request).await.expect_err("nothing left");
+        assert_eq!(lost.code(), refused.code(), "{ends}: {lost:?}");
+        assert_eq!(reason(&lost), reason(&refused), "{ends}");
+        let expected = match ends {
+            "the session" => "gateway.maka/session_unknown",
+            _ => "gateway.maka/image_unknown",
+        };
+        assert_eq!(reason(&lost), expected);
+        assert!(taken.len() < LENGTH && bytes.starts_with(&taken), "{ends}");
+        gateway.stop().await;
+    }
 }
 
 /// A file that is not what the executor said it was ends the executor, and no byte of it is delivered.

@@ -3,16 +3,18 @@
 use maka_proto::v1;
 use tonic::Status;
 
-use super::encode;
-use crate::session::answer::ImageBytes;
+use super::{encode, status::status_of};
+use crate::session::{answer::ImageBytes, image_reading::ImageRight};
 
 /// Most bytes in one message.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The messages of one image, made as they are sent. The bytes were verified before the first.
+/// The messages of one image, made as they are sent. The bytes were verified before the first. When the right to them is lost on
+/// the way, the stream ends with the reason and lets go of what is left.
 #[derive(Debug)]
 pub(super) struct ImageChunks {
-    image: ImageBytes,
+    /// Nothing once the right to it was lost.
+    image: Option<ImageBytes>,
     offset: usize,
     began: bool,
 }
@@ -20,7 +22,7 @@ pub(super) struct ImageChunks {
 impl ImageChunks {
     pub(super) fn new(image: ImageBytes) -> Self {
         Self {
-            image,
+            image: Some(image),
             offset: 0,
             began: false,
         }
@@ -31,15 +33,20 @@ impl Iterator for ImageChunks {
     type Item = Result<v1::ReadImageResponse, Status>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = &self.image.data[self.offset..];
+        let image = self.image.as_ref()?;
+        let rest = &image.data[self.offset..];
         // The first message always goes out: it says what the image is.
         if rest.is_empty() && self.began {
             return None;
         }
+        if let Some(Err(lost)) = image.right.as_ref().map(ImageRight::check) {
+            self.image = None;
+            return Some(Err(status_of(&lost)));
+        }
         let data = rest[..rest.len().min(CHUNK_BYTES)].to_vec();
-        let image = (!self.began).then(|| encode::snapshot::image(&self.image.info, Vec::new()));
+        let info = (!self.began).then(|| encode::snapshot::image(&image.info, Vec::new()));
         let chunk = v1::ReadImageResponse {
-            image,
+            image: info,
             offset: self.offset as u64,
             data,
         };
@@ -82,6 +89,7 @@ mod tests {
             let chunks: Vec<_> = ImageChunks::new(ImageBytes {
                 info,
                 data: data.clone(),
+                right: None,
                 _room: None,
             })
             .map(Result::unwrap)

@@ -16,6 +16,7 @@ use maka_cu_protocol::sets::{
 use maka_cu_protocol::snapshot::{DisplayInfo, Snapshot};
 
 use super::caller::PrincipalName;
+use super::image_reading::ImageRight;
 use super::image_rooms::ImageRoom;
 use super::state::SessionState;
 
@@ -144,6 +145,8 @@ pub struct ImageBytes {
     pub info: ImageInfo,
     /// Exactly `info.byte_length` bytes with hash `info.sha256`.
     pub data: Vec<u8>,
+    /// What the right to them hangs on; nothing outside of a session.
+    pub(crate) right: Option<ImageRight>,
     /// Its share of the memory for images, given back when the bytes go.
     pub(crate) _room: Option<ImageRoom>,
 }

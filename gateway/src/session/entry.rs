@@ -1,9 +1,8 @@
 //! The entry: every call of a caller, from the check of its session's owner to the answer of the session's task.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use maka_cu_host::frame::FrameError;
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::ids::SessionId;
 use maka_cu_protocol::results::lists::{AppEntry, WindowEntry};
@@ -12,13 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{
-    Decided, DispatchOutcome, DomainFault, Frame, ImageBytes, ImageId, LaunchOutcome, ScreenPicture,
-};
+use super::answer::{Decided, DispatchOutcome, DomainFault, Frame, LaunchOutcome, ScreenPicture};
 use super::call::{CallContext, CaptureCall, DispatchCall, LaunchCall, SnapshotCall};
 use super::caller::Caller;
 use super::job::{self, Job, Work};
-use super::{Entry, Sessions, core, image, outcome};
+use super::{Entry, Sessions, core, outcome};
 use crate::error::{CallError, Limit};
 use crate::forward::Sending;
 
@@ -207,63 +204,6 @@ impl Sessions {
             Err(error) => Err(error),
         }
     }
-
-    /// The bytes of an image, verified. Does not wait behind the session's calls.
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub async fn read_image(
-        &self,
-        caller: &Caller,
-        session: &SessionId,
-        image_id: &ImageId,
-        context: CallContext,
-    ) -> Result<ImageBytes, CallError> {
-        let entry = self.find(caller, session)?;
-        let _counted = entry.shared.enter();
-        let stored = {
-            let images = entry
-                .shared
-                .images
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            images
-                .find(image_id, Instant::now())
-                .ok_or(CallError::ImageUnknown)?
-        };
-        let (generation, info) = (stored.source.generation, stored.info.clone());
-        let read = async {
-            let room = self.0.images.enter(&caller.principal).await;
-            let room = room.ok_or(CallError::Limit(Limit::ImagesAtOnce))?;
-            // The room goes with the reader: a caller that leaves does not stop it.
-            let read = tokio::task::spawn_blocking(move || {
-                image::read(&stored.source).map(|frame| (frame, room))
-            })
-            .await;
-            match read {
-                Ok(Ok((frame, room))) => Ok(ImageBytes {
-                    info: info.seen(&frame),
-                    data: frame.bytes,
-                    _room: Some(room),
-                }),
-                Ok(Err(FrameError::TooLarge)) => Err(CallError::ImageTooLarge),
-                Ok(Err(FrameError::Violation(violation))) => {
-                    let method = maka_cu_protocol::method::Method::Observe;
-                    self.0
-                        .parts
-                        .forward
-                        .report_violation(generation, method, violation);
-                    Err(CallError::Protocol {
-                        generation,
-                        decision_id: None,
-                    })
-                }
-                // A reader that panicked has read nothing.
-                Ok(Err(FrameError::Unreadable)) | Err(_) => Err(CallError::ImageUnreadable),
-            }
-        };
-        until(context.deadline, read).await
-    }
 }
 
 /// Hands a call to the session's task and waits for its answer.
@@ -289,7 +229,7 @@ async fn ask<T>(
 }
 
 /// A read that must answer at its deadline; leaving it cancels it.
-async fn until<T>(
+pub(super) async fn until<T>(
     deadline: Option<Instant>,
     call: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {
