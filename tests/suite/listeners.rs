@@ -1,15 +1,17 @@
 //! Where a gateway listens and what it takes to start one (K6, K10).
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{fs, io::Read as _, net::TcpStream, os::unix::fs::PermissionsExt as _, process::Command};
 
 use integration_tests::{
     binaries,
-    gateway::{Executor, GatewayOptions, GatewayProcess, Policy, sha256_of},
+    client::Client,
+    gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Policy, Role, sha256_of},
     tools,
 };
 use maka_proto::v1::GetStatusRequest;
+use serde_json::json;
 use tempfile::TempDir;
-use tonic::Code;
+use tonic::{Code, transport::Endpoint};
 
 /// K10: the socket is its owner's alone, loopback is the only network, and a call needs a credential.
 #[tokio::test]
@@ -71,6 +73,52 @@ async fn the_socket_is_private_under_umask_0() {
         !tools::run(probe("0")).await.status.success(),
         "nobody answers any more"
     );
+}
+
+/// More connections than the port takes, which only hold on: whoever has a credential gets in past them. Those who are there longest
+/// make room, one for each newcomer, and the others stay.
+#[tokio::test]
+async fn a_crowd_that_says_nothing_keeps_nobody_out() {
+    const CROWD: usize = 500;
+    let gateway = GatewayProcess::serving(GatewayOptions::new(Executor::Fake(json!({})))).await;
+    let mut crowd = Vec::new();
+    for _ in 0..CROWD {
+        crowd.push(TcpStream::connect(gateway.address()).expect("the kernel takes it"));
+    }
+    let come = || {
+        let endpoint = Endpoint::from_shared(format!("http://{}", gateway.address()));
+        let channel = endpoint.expect("an address").connect_lazy();
+        Client::new(&channel, Some(&Role::Agent.token()))
+    };
+    let newcomer = come();
+    let answered = tokio::time::timeout(PATIENCE, newcomer.begin());
+    answered.await.expect("it gets in");
+    let gone = crowd.iter().filter(|one| is_closed(one)).count();
+    // The port takes 448, so about 50 had to go by now. Had the newcomer waited until the silent ones were closed for their
+    // silence, hundreds would be gone.
+    assert!((1..150).contains(&gone), "{gone} of the crowd are gone");
+    // It keeps its place while more of the crowd come.
+    for _ in 0..CROWD {
+        crowd.push(TcpStream::connect(gateway.address()).expect("the kernel takes it"));
+    }
+    let last = come();
+    let answered = tokio::time::timeout(PATIENCE, last.begin());
+    answered.await.expect("it gets in as well");
+    newcomer.begin().await;
+    gateway.stop().await;
+}
+
+/// Whether the other end has closed a connection. What it said before is taken and thrown away.
+fn is_closed(mut connection: &TcpStream) -> bool {
+    connection.set_nonblocking(true).expect("a socket");
+    let mut said = [0; 256];
+    loop {
+        match connection.read(&mut said) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    }
 }
 
 /// K6: a module that is configured and missing, or not the one that was pinned, keeps the gateway from starting.

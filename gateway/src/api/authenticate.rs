@@ -22,9 +22,12 @@ use super::{
     status::{Unauthenticated, forbidden, unauthenticated, unimplemented},
     unread,
 };
-use crate::principal::{
-    Directory, Principal,
-    access::{self, Access},
+use crate::{
+    principal::{
+        Directory, Principal,
+        access::{self, Access},
+    },
+    serve::connection::Connection,
 };
 
 /// Adds [`Authenticate`] around every service of one listener.
@@ -91,6 +94,9 @@ where
             Ok((principal, context)) => {
                 request.extensions_mut().insert(context);
                 if let Some(principal) = principal {
+                    if let Some(connection) = request.extensions().get::<Connection>() {
+                        connection.standing.known();
+                    }
                     request.extensions_mut().insert(principal);
                 }
                 let explain: Explain<S::Response, S::Error> = if is_ours {

@@ -19,7 +19,7 @@ pub(super) fn context(extensions: &Extensions) -> CallContext {
     CallContext {
         connection: extensions
             .get::<Connection>()
-            .map(|connection| connection.0.clone()),
+            .map(|connection| connection.life.clone()),
         ..context
     }
 }

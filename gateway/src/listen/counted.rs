@@ -1,13 +1,15 @@
 //! At most so many connections at once, with a share for each kind of listener.
 //!
-//! Each takes file descriptors and memory before its caller is known. At the bound, further callers wait in the
-//! kernel's queue and those who are connected go on; without it a crowd would take the descriptors that starting
-//! an executor needs.
+//! Each takes file descriptors and memory before its caller is known; without a bound a crowd would take the descriptors that
+//! starting an executor needs. At the bound, whoever comes takes the place of the connection that has been a stranger for longest:
+//! one over which no call with a credential of ours came. So a crowd that only holds on keeps nobody out. When there is no stranger
+//! left, further callers wait in the kernel's queue and those who are connected go on.
 
 use std::{
+    collections::BTreeMap,
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
 };
 
@@ -17,6 +19,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_stream::{Stream, StreamExt as _};
+use tokio_util::sync::CancellationToken;
 use tonic::transport::server::Connected;
 
 /// Connections over TCP; together with [`MAX_UNIX`] half of the file descriptors that a process usually has.
@@ -26,7 +29,10 @@ const MAX_UNIX: usize = 64;
 
 /// The count of one listener's connections.
 #[derive(Clone, Debug)]
-pub struct Connections(Arc<Semaphore>);
+pub struct Connections {
+    room: Arc<Semaphore>,
+    strangers: Arc<Strangers>,
+}
 
 impl Connections {
     /// The share of TCP.
@@ -41,29 +47,110 @@ impl Connections {
         Self::new(MAX_UNIX)
     }
 
-    /// Room for so many.
+    /// Room for so many, and for one more that waits for its place.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        Self(Arc::new(Semaphore::new(connections)))
+        Self {
+            room: Arc::new(Semaphore::new(connections)),
+            strangers: Arc::default(),
+        }
     }
 
-    /// Accepts from `incoming` while there is room.
+    /// Accepts from `incoming` while there is room or can be made.
     pub fn accept<S, C>(self, incoming: S) -> impl Stream<Item = io::Result<Counted<C>>>
     where
         S: Stream<Item = io::Result<C>> + Unpin,
     {
-        unfold((self.0, incoming), |(room, mut incoming)| async move {
-            let permit = Arc::clone(&room)
-                .acquire_owned()
-                .await
-                .expect("the semaphore is never closed");
-            let accepted = incoming.next().await?;
-            let counted = accepted.map(|connection| Counted {
-                connection,
-                _permit: permit,
-            });
-            Some((counted, (room, incoming)))
+        unfold((self, incoming), |(connections, mut incoming)| async move {
+            let counted = match incoming.next().await? {
+                Ok(connection) => Ok(Counted {
+                    connection,
+                    // The place first: it is free only once the other connection is really gone.
+                    permit: connections.place().await,
+                    standing: connections.strangers.arrive(),
+                }),
+                Err(error) => Err(error),
+            };
+            Some((counted, (connections, incoming)))
         })
+    }
+
+    async fn place(&self) -> OwnedSemaphorePermit {
+        let room = Arc::clone(&self.room);
+        if let Ok(permit) = Arc::clone(&room).try_acquire_owned() {
+            return permit;
+        }
+        if self.strangers.shed_oldest() {
+            tracing::debug!("a connection without a credential made room for another");
+        }
+        room.acquire_owned()
+            .await
+            .expect("the semaphore is never closed")
+    }
+}
+
+/// The connections over which no call with a credential has come yet.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<Oldest>);
+
+#[derive(Debug, Default)]
+struct Oldest {
+    arrivals: u64,
+    /// By arrival, so that the first is the oldest.
+    waiting: BTreeMap<u64, CancellationToken>,
+}
+
+impl Strangers {
+    fn arrive(self: &Arc<Self>) -> Arc<Standing> {
+        let shed = CancellationToken::new();
+        let mut oldest = self.lock();
+        oldest.arrivals += 1;
+        let arrival = oldest.arrivals;
+        oldest.waiting.insert(arrival, shed.clone());
+        Arc::new(Standing {
+            strangers: Arc::clone(self),
+            arrival,
+            shed,
+        })
+    }
+
+    /// Has the oldest one closed; says whether there is one.
+    fn shed_oldest(&self) -> bool {
+        match self.lock().waiting.pop_first() {
+            Some((_, shed)) => {
+                shed.cancel();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn forget(&self, standing: &Standing) {
+        self.lock().waiting.remove(&standing.arrival);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Oldest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a connection is to us.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    strangers: Arc<Strangers>,
+    arrival: u64,
+    shed: CancellationToken,
+}
+
+impl Standing {
+    /// A call with a credential of ours came over it: from here on it keeps its place.
+    pub(crate) fn known(&self) {
+        self.strangers.forget(self);
+    }
+
+    /// Waits until the connection has to make room.
+    pub(crate) async fn shed(&self) {
+        self.shed.cancelled().await;
     }
 }
 
@@ -71,7 +158,23 @@ impl Connections {
 #[derive(Debug)]
 pub struct Counted<C> {
     connection: C,
-    _permit: OwnedSemaphorePermit,
+    standing: Arc<Standing>,
+    #[expect(dead_code, reason = "held, and given back with the connection")]
+    permit: OwnedSemaphorePermit,
+}
+
+impl<C> Counted<C> {
+    /// What the connection is to us.
+    pub(crate) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
+    }
+}
+
+impl<C> Drop for Counted<C> {
+    fn drop(&mut self) {
+        // One that is gone has no place to give.
+        self.standing.strangers.forget(&self.standing);
+    }
 }
 
 impl<C: Connected> Connected for Counted<C> {
@@ -129,14 +232,18 @@ mod tests {
 
     use super::*;
 
+    /// As many near ends as asked for, as a listener would give them.
+    fn arriving(count: usize) -> impl Stream<Item = io::Result<DuplexStream>> + Unpin {
+        tokio_stream::iter((0..count).map(|_| Ok(tokio::io::duplex(1).0)))
+    }
+
     #[tokio::test]
     async fn a_connection_waits_until_there_is_room() {
-        let ends: Vec<_> = (0..3).map(|_| tokio::io::duplex(1)).collect();
-        let near: Vec<io::Result<DuplexStream>> =
-            ends.into_iter().map(|(near, _)| Ok(near)).collect();
-        let mut accepted = Box::pin(Connections::new(2).accept(tokio_stream::iter(near)));
+        let mut accepted = Box::pin(Connections::new(2).accept(arriving(3)));
         let first = accepted.next().await.unwrap().unwrap();
         let second = accepted.next().await.unwrap().unwrap();
+        first.standing().known();
+        second.standing().known();
         assert!(
             accepted.next().now_or_never().is_none(),
             "two are the bound"
@@ -145,5 +252,25 @@ mod tests {
         let third = accepted.next().await.unwrap().unwrap();
         drop((second, third));
         assert!(accepted.next().await.is_none(), "the listener ended");
+    }
+
+    /// At the bound the oldest stranger is told to go, and its place is free when it is gone and not before.
+    #[tokio::test]
+    async fn the_oldest_stranger_makes_room() {
+        let mut accepted = Box::pin(Connections::new(3).accept(arriving(5)));
+        let known = accepted.next().await.unwrap().unwrap();
+        known.standing().known();
+        let older = accepted.next().await.unwrap().unwrap();
+        let newer = accepted.next().await.unwrap().unwrap();
+        assert!(accepted.next().now_or_never().is_none());
+        older.standing().shed().await;
+        assert!(newer.standing().shed().now_or_never().is_none());
+        assert!(known.standing().shed().now_or_never().is_none());
+        drop(older);
+        let fourth = accepted.next().await.unwrap().unwrap();
+        assert!(accepted.next().now_or_never().is_none());
+        newer.standing().shed().await;
+        drop((known, newer, fourth));
+        assert!(accepted.next().await.unwrap().is_ok());
     }
 }

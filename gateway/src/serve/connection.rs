@@ -28,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{body::Body, transport::server::Connected};
 use tower::Service;
 
+use crate::listen::counted::{Counted, Standing};
+
 /// Calls at once on one connection.
 const MAX_STREAMS: u32 = 256;
 /// Bytes of all headers of one call.
@@ -37,15 +39,21 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from
 /// How long accepting rests after it failed: what is missing, such as a file descriptor, has to come back first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The life of the connection that a call came by: cancelled when it is gone.
+/// The connection that a call came by.
 #[derive(Clone, Debug)]
-pub(crate) struct Connection(pub(crate) CancellationToken);
+pub(crate) struct Connection {
+    /// Cancelled when it is gone.
+    pub(crate) life: CancellationToken,
+    /// Whether it may keep its place.
+    pub(crate) standing: Arc<Standing>,
+}
 
 /// Serves every connection of one listener until told to stop; then takes no new one, lets the calls that run finish,
-/// and returns when the last connection is closed. A connection that makes no call within `patience` is closed.
+/// and returns when the last connection is closed. A connection that makes no call within `patience` is closed, and so is one that
+/// has to make room.
 pub(super) async fn serve<S, C>(
     services: S,
-    incoming: impl Stream<Item = io::Result<C>>,
+    incoming: impl Stream<Item = io::Result<Counted<C>>>,
     patience: Duration,
     stop: CancellationToken,
 ) where
@@ -84,9 +92,13 @@ pub(super) async fn serve<S, C>(
     }
 }
 
-/// Serves one connection to its end.
-async fn drive<S, C>(connection: C, services: S, patience: Duration, stop: CancellationToken)
-where
+/// Serves one connection to its end. Its place is free when this returns: nothing else owns the connection.
+async fn drive<S, C>(
+    connection: Counted<C>,
+    services: S,
+    patience: Duration,
+    stop: CancellationToken,
+) where
     S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
         + Clone
         + Send
@@ -95,16 +107,21 @@ where
     C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let info = connection.connect_info();
-    let life = Connection(CancellationToken::new());
+    let standing = Arc::clone(connection.standing());
+    let life = CancellationToken::new();
     // However this ends, even by being dropped.
-    let _ends = life.0.clone().drop_guard();
+    let _ends = life.clone().drop_guard();
+    let came_by = Connection {
+        life,
+        standing: Arc::clone(&standing),
+    };
     let called = Arc::new(AtomicBool::new(false));
     let calls = Arc::clone(&called);
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         calls.store(true, Ordering::Relaxed);
         // Who the peer is, where the services look for it.
         request.extensions_mut().insert(info.clone());
-        request.extensions_mut().insert(life.clone());
+        request.extensions_mut().insert(came_by.clone());
         let mut services = services.clone();
         async move {
             poll_fn(|context| services.poll_ready(context)).await?;
@@ -124,6 +141,10 @@ where
         ended = served.as_mut() => ended,
         () = silence(patience, &called) => {
             tracing::debug!("a connection made no call and was closed");
+            return;
+        }
+        () = standing.shed() => {
+            tracing::debug!("a connection was closed to make room");
             return;
         }
         () = stop.cancelled() => {
@@ -156,12 +177,13 @@ mod tests {
     use tonic::service::Routes;
 
     use super::*;
+    use crate::listen::counted::Connections;
 
     /// Whoever connects and says nothing makes room for others.
     #[tokio::test]
     async fn a_silent_connection_is_closed() {
         let (mut far, near) = tokio::io::duplex(1024);
-        let incoming = tokio_stream::iter([Ok(near)]);
+        let incoming = Connections::new(1).accept(tokio_stream::iter([Ok(near)]));
         let patience = Duration::from_millis(1);
         let served = serve(
             Routes::default(),
