@@ -25,6 +25,7 @@ mod keys;
 mod meter;
 mod mirror;
 mod outcome;
+mod remembered;
 mod route;
 pub mod secret;
 mod shared;

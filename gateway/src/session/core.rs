@@ -89,6 +89,8 @@ pub(crate) struct Context<'a> {
 #[derive(Debug)]
 pub(crate) struct Core {
     id: SessionId,
+    /// The id as the index of all sessions' snapshots shares it.
+    indexed_id: Arc<SessionId>,
     parts: Parts,
     shared: Arc<Shared>,
     mirror: Mirror,
@@ -110,6 +112,7 @@ impl Core {
     pub(crate) fn new(id: SessionId, parts: Parts, shared: Arc<Shared>, text_key: TextKey) -> Self {
         let mirror = Mirror::new(id.as_str().to_owned(), parts.budget.clone());
         Self {
+            indexed_id: Arc::new(id.clone()),
             id,
             parts,
             shared,
@@ -330,9 +333,11 @@ impl Core {
             });
         }
         self.displays = snapshot.displays.iter().map(display).collect();
-        self.parts
-            .owners
-            .note(&snapshot.snapshot_id, &self.id, negotiated.generation);
+        self.parts.owners.note(
+            &snapshot.snapshot_id,
+            &self.indexed_id,
+            negotiated.generation,
+        );
         let image = snapshot.image.as_ref().map(|image| {
             let frame = Some(snapshot.snapshot_id.clone());
             let shows = frame.map(|id| (id, snapshot.target.bounds));

@@ -112,7 +112,7 @@ impl Ended {
             return Err(CallError::SessionForeign);
         }
         match left.keys.look(key, request) {
-            Known::Ended(stored) => Ok(stored.clone()),
+            Known::Ended(stored) => Ok(stored),
             Known::Taken => Err(CallError::KeyConflict),
             Known::Free | Known::Full => Err(CallError::SessionUnknown),
         }

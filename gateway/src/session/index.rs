@@ -3,9 +3,11 @@
 //! refused just the same.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use maka_cu_protocol::ids::{SessionId, SnapshotId};
+
+use super::remembered::Remembered;
 
 /// Ids remembered over all sessions; the oldest is dropped for a new one.
 pub(crate) const OWNERS_MAX: usize = 16_384;
@@ -16,15 +18,16 @@ pub(crate) struct Owners(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    by_id: HashMap<SnapshotId, (SessionId, u64)>,
-    oldest_first: VecDeque<SnapshotId>,
+    by_id: HashMap<Remembered, (Arc<SessionId>, u64)>,
+    oldest_first: VecDeque<Remembered>,
 }
 
 impl Owners {
     /// Notes that `session` got this id from this generation. The first owner of an id stays its owner.
-    pub(crate) fn note(&self, id: &SnapshotId, session: &SessionId, generation: u64) {
+    pub(crate) fn note(&self, id: &SnapshotId, session: &Arc<SessionId>, generation: u64) {
+        let id = Remembered::new(id.as_str());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.by_id.contains_key(id) {
+        if known.by_id.contains_key(&id) {
             return;
         }
         if known.oldest_first.len() >= OWNERS_MAX
@@ -32,19 +35,17 @@ impl Owners {
         {
             known.by_id.remove(&oldest);
         }
-        known
-            .by_id
-            .insert(id.clone(), (session.clone(), generation));
-        known.oldest_first.push_back(id.clone());
+        known.by_id.insert(id, (Arc::clone(session), generation));
+        known.oldest_first.push_back(id);
     }
 
     /// The session that got this id, and the generation that made it.
-    pub(crate) fn owner(&self, id: &SnapshotId) -> Option<(SessionId, u64)> {
+    pub(crate) fn owner(&self, id: &SnapshotId) -> Option<(Arc<SessionId>, u64)> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .by_id
-            .get(id)
+            .get(&Remembered::new(id.as_str()))
             .cloned()
     }
 }
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn the_newest_ids_are_known_and_keep_their_owner() {
         let owners = Owners::default();
-        let session = |name: &str| SessionId::try_new(name).unwrap();
+        let session = |name: &str| Arc::new(SessionId::try_new(name).unwrap());
         let id = |number: usize| SnapshotId::try_new(format!("snap_{number}")).unwrap();
         for number in 0..=OWNERS_MAX {
             owners.note(&id(number), &session("a"), 1);

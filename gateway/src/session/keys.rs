@@ -8,15 +8,18 @@
 //! the session, at most [`KEYS_MAX`] of them; then new keys are refused and the session has to be replaced. Only the
 //! newest [`FRAMES_MAX`] outcomes keep their frames, which are large and soon dead, and the newest alone its picture.
 
-use std::collections::{HashMap, VecDeque};
+mod settled;
 
-use maka_cu_protocol::domain::DomainCode;
+use std::collections::{BTreeMap, VecDeque};
+
 use maka_cu_protocol::ids::ToolCallId;
 use maka_policy_host::digest::Digest;
 
-use super::answer::{DispatchOutcome, DomainFault, ImageAbsence, LaunchOutcome};
+use self::settled::Settled;
+use super::answer::{DispatchOutcome, Frame, ImageAbsence, LaunchOutcome};
+use super::remembered::Remembered;
 
-/// Keys that one session remembers in its life. An entry takes about half a kilobyte.
+/// Keys that one session remembers in its life. An entry takes about a quarter of a kilobyte.
 pub(crate) const KEYS_MAX: usize = 32_768;
 
 /// Outcomes that keep the frame they were answered with.
@@ -31,7 +34,7 @@ pub(crate) enum Stored {
 
 /// What is known about a key.
 #[derive(Debug)]
-pub(crate) enum Known<'a> {
+pub(crate) enum Known {
     /// Nothing: the request may be sent under it.
     Free,
     /// Nothing, and there is no room to remember it.
@@ -39,27 +42,44 @@ pub(crate) enum Known<'a> {
     /// It stands for another request.
     Taken,
     /// It stands for this request, which ended so.
-    Ended(&'a Stored),
+    Ended(Stored),
 }
 
 #[derive(Debug)]
 struct Entry {
     request: Digest,
-    outcome: Stored,
+    outcome: Kept,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Dispatch(Box<Settled>),
+    Launch(Box<LaunchOutcome>),
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    entries: HashMap<ToolCallId, Entry>,
-    with_frame: VecDeque<ToolCallId>,
+    /// A tree, since a table of this size would double by steps of megabytes.
+    entries: BTreeMap<Remembered, Entry>,
+    /// Of the newest outcomes that came with one, the newest last.
+    frames: VecDeque<(Remembered, Frame)>,
 }
 
 impl Keys {
     /// Looks a key up for this request.
-    pub(crate) fn look(&self, key: &ToolCallId, request: Digest) -> Known<'_> {
-        match self.entries.get(key) {
-            Some(entry) if entry.request == request => Known::Ended(&entry.outcome),
+    pub(crate) fn look(&self, key: &ToolCallId, request: Digest) -> Known {
+        let remembered = Remembered::new(key.as_str());
+        match self.entries.get(&remembered) {
+            Some(entry) if entry.request == request => Known::Ended(match &entry.outcome {
+                Kept::Dispatch(settled) => {
+                    let mut frames = self.frames.iter();
+                    let frame = frames.find(|(of, _)| *of == remembered);
+                    let frame = frame.map(|(_, frame)| frame.clone());
+                    Stored::Dispatch(Box::new(settled.outcome(key.clone(), frame)))
+                }
+                Kept::Launch(outcome) => Stored::Launch(outcome.clone()),
+            }),
             Some(_) => Known::Taken,
             None if self.entries.len() >= KEYS_MAX => Known::Full,
             None => Known::Free,
@@ -68,21 +88,21 @@ impl Keys {
 
     /// Remembers how the request under this key ended. The first outcome of a key stays.
     pub(crate) fn keep(&mut self, key: &ToolCallId, request: Digest, outcome: Stored) {
-        if self.entries.contains_key(key) {
+        let remembered = Remembered::new(key.as_str());
+        if self.entries.contains_key(&remembered) {
             return;
         }
-        if matches!(&outcome, Stored::Dispatch(outcome) if outcome.frame.is_some()) {
-            if let Some(newest) = self.with_frame.back().cloned() {
-                self.drop_bytes(&newest);
+        let outcome = match outcome {
+            Stored::Dispatch(outcome) => {
+                let (settled, frame) = Settled::of(*outcome);
+                if let Some(frame) = frame {
+                    self.keep_frame(remembered, frame);
+                }
+                Kept::Dispatch(Box::new(settled))
             }
-            if self.with_frame.len() >= FRAMES_MAX
-                && let Some(oldest) = self.with_frame.pop_front()
-            {
-                self.drop_frame(&oldest);
-            }
-            self.with_frame.push_back(key.clone());
-        }
-        self.entries.insert(key.clone(), Entry { request, outcome });
+            Stored::Launch(outcome) => Kept::Launch(outcome),
+        };
+        self.entries.insert(remembered, Entry { request, outcome });
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -95,78 +115,22 @@ impl Keys {
 
     /// Every frame goes: its session has ended, and with it everything that could be done with it.
     pub(crate) fn drop_frames(&mut self) {
-        while let Some(key) = self.with_frame.pop_front() {
-            self.drop_frame(&key);
-        }
+        self.frames = VecDeque::new();
     }
 
-    /// The bytes of an older picture go; its file went with its frame, so they can not be fetched either.
-    fn drop_bytes(&mut self, key: &ToolCallId) {
-        if let Some(Entry {
-            outcome: Stored::Dispatch(outcome),
-            ..
-        }) = self.entries.get_mut(key)
-            && let Some(frame) = &mut outcome.frame
-            && frame.picture.data.take().is_some()
+    fn keep_frame(&mut self, of: Remembered, frame: Frame) {
+        // The bytes of an older picture go; its file went with its frame, so they can not be fetched either.
+        if let Some((_, older)) = self.frames.back_mut()
+            && older.picture.data.take().is_some()
         {
-            frame.picture.absence = Some(ImageAbsence::Unreadable);
+            older.picture.absence = Some(ImageAbsence::Unreadable);
         }
-    }
-
-    /// The frame of an older outcome goes; the outcome says so instead.
-    fn drop_frame(&mut self, key: &ToolCallId) {
-        if let Some(Entry {
-            outcome: Stored::Dispatch(outcome),
-            ..
-        }) = self.entries.get_mut(key)
-        {
-            outcome.frame = None;
-            outcome.observation_error = Some(DomainFault::of(DomainCode::SnapshotEvicted));
+        if self.frames.len() >= FRAMES_MAX {
+            self.frames.pop_front();
         }
+        self.frames.push_back((of, frame));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::session::outcome;
-
-    fn key(number: usize) -> ToolCallId {
-        ToolCallId::try_new(format!("call_{number}")).unwrap()
-    }
-
-    fn stored(number: usize) -> Stored {
-        Stored::Launch(Box::new(outcome::launch_lost(
-            format!("decision_{number}"),
-            None,
-        )))
-    }
-
-    #[test]
-    fn a_key_belongs_to_its_first_request() {
-        let mut keys = Keys::default();
-        let (first, second) = (Digest::of(b"1"), Digest::of(b"2"));
-        assert!(matches!(keys.look(&key(1), first), Known::Free));
-        keys.keep(&key(1), first, stored(1));
-        keys.keep(&key(1), second, stored(2));
-        assert!(matches!(keys.look(&key(1), second), Known::Taken));
-        let Known::Ended(Stored::Launch(outcome)) = keys.look(&key(1), first) else {
-            panic!()
-        };
-        assert_eq!(outcome.decision_id, "decision_1");
-    }
-
-    /// A session whose keys are used up refuses new ones and still knows the old ones.
-    #[test]
-    fn no_key_is_ever_forgotten() {
-        let mut keys = Keys::default();
-        let request = Digest::of(b"request");
-        for number in 0..KEYS_MAX {
-            keys.keep(&key(number), request, stored(number));
-        }
-        assert!(matches!(keys.look(&key(KEYS_MAX), request), Known::Full));
-        for number in [0, 1, KEYS_MAX - 1] {
-            assert!(matches!(keys.look(&key(number), request), Known::Ended(_)));
-        }
-    }
-}
+mod tests;

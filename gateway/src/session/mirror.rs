@@ -11,7 +11,7 @@
 //! a tombstone, so that the refusal names the true reason. Tombstones are bounded by [`IDS_MAX`]; when they are used up
 //! the session takes no further snapshot ([`Mirror::has_room`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -25,8 +25,13 @@ use maka_policy_host::facts::{ElementRow, SnapshotRow, SnapshotState, Target};
 use maka_policy_host::fingerprint::Fingerprint;
 use tokio::time::Instant;
 
-/// Snapshot ids that one session remembers in its life. A tombstone takes about two hundred bytes.
+use super::remembered::Remembered;
+
+/// Snapshot ids that one session remembers in its life. A tombstone takes less than two hundred bytes.
 pub(crate) const IDS_MAX: usize = 32_768;
+
+/// Targets that new tombstones may share.
+const TARGETS_MAX: usize = 64;
 
 /// Bytes that the element rows of all sessions may take together (spec policy §1.3).
 pub(crate) const TOTAL_MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -146,15 +151,6 @@ pub(crate) struct Look {
     pub(crate) spent_by: Option<Fingerprint>,
 }
 
-/// 128 bits of SHA-256: a memory of an id that takes no more room than it must.
-type IdHash = [u8; 16];
-
-fn hash_of(id: &str) -> IdHash {
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&Digest::of(id.as_bytes()).as_bytes()[..16]);
-    hash
-}
-
 #[derive(Debug)]
 struct Tombstone {
     state: SnapshotState,
@@ -162,8 +158,9 @@ struct Tombstone {
     epoch: u64,
     version: u64,
     spent_by: Option<Fingerprint>,
-    /// What it showed: part of the fingerprint by which a repeated action is told from another one.
-    target: Option<Target>,
+    /// What it showed: part of the fingerprint by which a repeated action is told from another one. Shared, since a session
+    /// looks at the same few windows over and over.
+    target: Option<Arc<Target>>,
     window_digest: Digest,
     truncated: bool,
 }
@@ -200,7 +197,10 @@ pub(crate) struct Mirror {
     budget: Budget,
     /// In the order of arrival: the key is the epoch, which counts up.
     rows: BTreeMap<u64, Row>,
-    tombstones: HashMap<IdHash, Tombstone>,
+    /// A tree, since a table of this size would double by steps of megabytes.
+    tombstones: BTreeMap<Remembered, Tombstone>,
+    /// Of the newest tombstones, the newest last.
+    targets: VecDeque<Arc<Target>>,
     epochs: u64,
     versions: u64,
 }
@@ -214,7 +214,8 @@ impl Mirror {
             ttl: Duration::ZERO,
             budget,
             rows: BTreeMap::new(),
-            tombstones: HashMap::new(),
+            tombstones: BTreeMap::new(),
+            targets: VecDeque::new(),
             epochs: 0,
             versions: 0,
         }
@@ -240,7 +241,9 @@ impl Mirror {
     /// unique, and a dead one stays dead. Says whether it was.
     pub(crate) fn insert(&mut self, new: NewRow, now: Instant) -> bool {
         self.expire(now);
-        if self.tombstones.contains_key(&hash_of(new.id.as_str()))
+        if self
+            .tombstones
+            .contains_key(&Remembered::new(new.id.as_str()))
             || self.find(&new.id).is_some()
             || !self.has_room()
         {
@@ -338,7 +341,7 @@ impl Mirror {
                 spent_by,
             });
         }
-        let tombstone = self.tombstones.get(&hash_of(id.as_str()))?;
+        let tombstone = self.tombstones.get(&Remembered::new(id.as_str()))?;
         let other = tombstone.generation != self.generation;
         Some(Look {
             row: SnapshotRow {
@@ -350,7 +353,7 @@ impl Mirror {
                 owner_session: self.session.clone(),
                 generation: tombstone.generation,
                 epoch: tombstone.epoch,
-                target: tombstone.target.clone(),
+                target: tombstone.target.as_deref().cloned(),
                 window_digest: tombstone.window_digest.to_string(),
                 truncated: tombstone.truncated,
                 ..SnapshotRow::never_seen(id.as_str())
@@ -472,7 +475,7 @@ impl Mirror {
             truncated,
             ..
         } = row.new;
-        let generation = self.generation;
+        let (generation, target) = (self.generation, target.map(|target| self.share(target)));
         let tombstone = Tombstone {
             state,
             generation,
@@ -483,7 +486,21 @@ impl Mirror {
             window_digest,
             truncated,
         };
-        self.tombstones.insert(hash_of(id.as_str()), tombstone);
+        self.tombstones
+            .insert(Remembered::new(id.as_str()), tombstone);
+    }
+
+    /// The target as an earlier tombstone has it, if one of the newest does.
+    fn share(&mut self, target: Target) -> Arc<Target> {
+        if let Some(known) = self.targets.iter().rev().find(|known| ***known == target) {
+            return Arc::clone(known);
+        }
+        if self.targets.len() >= TARGETS_MAX {
+            self.targets.pop_front();
+        }
+        let target = Arc::new(target);
+        self.targets.push_back(Arc::clone(&target));
+        target
     }
 
     fn next_version(&mut self) -> u64 {

@@ -209,7 +209,7 @@ impl Core {
         }
         let never_seen = SnapshotRow::never_seen(id.as_str());
         match self.parts.owners.owner(id) {
-            Some((owner, generation)) if owner != self.id => nothing(SnapshotRow {
+            Some((owner, generation)) if *owner != self.id => nothing(SnapshotRow {
                 state: if generation == self.generation {
                     SnapshotState::Live
                 } else {

@@ -57,7 +57,7 @@ impl Core {
                 Known::Ended(Stored::Dispatch(outcome)) => {
                     return Ok(DispatchOutcome {
                         replayed: true,
-                        ..DispatchOutcome::clone(outcome)
+                        ..*outcome
                     });
                 }
                 Known::Ended(Stored::Launch(_)) | Known::Taken => {

@@ -54,7 +54,7 @@ impl Core {
             Known::Ended(Stored::Launch(outcome)) => {
                 return Ok(LaunchOutcome {
                     replayed: true,
-                    ..LaunchOutcome::clone(outcome)
+                    ..*outcome
                 });
             }
             Known::Ended(Stored::Dispatch(_)) | Known::Taken => return Err(CallError::KeyConflict),
