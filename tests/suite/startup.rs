@@ -9,7 +9,7 @@ use std::{
 
 use integration_tests::{
     binaries,
-    client::reason,
+    client::{metadata, reason},
     gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Role},
 };
 use maka_proto::v1::{ExecutorState, GetStatusRequest, GetStatusResponse, RestartExecutorRequest};
@@ -112,6 +112,26 @@ async fn a_missing_interpreter() {
         "missing_interpreter",
     )
     .await;
+}
+
+/// An executor that ends by itself before it says who it is: how it ended is told and logged.
+#[tokio::test]
+async fn an_executor_that_ends_at_once() {
+    let folder = TempDir::new().expect("a folder");
+    let path = script(&folder, "#!/bin/sh\nexit 69\n", 0o700);
+    let executor = Executor::File { path, sha256: None };
+    let (gateway, status) = given_up(GatewayOptions::new(executor)).await;
+    let failure = status.last_failure.expect("why it is not there");
+    assert_eq!(failure.code, "exited_early", "{failure:?}");
+    assert_eq!(failure.exit.as_deref(), Some("exit status 69"));
+    let agent = gateway.agent();
+    let session_id = agent.begin().await;
+    let refused = agent.snapshot_app(&session_id, "any").await;
+    let refused = refused.expect_err("no executor");
+    let exit = metadata(&refused, "exit");
+    assert_eq!(exit.as_deref(), Some("exit status 69"), "{refused:?}");
+    assert!(gateway.log().contains("exit=exit status 69"));
+    gateway.stop().await;
 }
 
 /// An executor that introduces itself wrongly is not tried again.

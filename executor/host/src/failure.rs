@@ -149,11 +149,17 @@ pub enum StartFailure {
         exit: ExitCause,
     },
     /// The process ended, or was ended, after a good handshake.
-    #[error("the executor was lost after the handshake: {}", lost_because(*reason))]
+    #[error("the executor was lost after the handshake: {}{}", lost_because(*reason), by(*exit))]
     Lost {
         /// Why its generation was released.
         reason: ReleaseReason,
+        /// How it ended, when it did so by itself.
+        exit: Option<ExitCause>,
     },
+}
+
+fn by(exit: Option<ExitCause>) -> String {
+    exit.map_or_else(String::new, |exit| format!(", by {exit}"))
 }
 
 fn lost_because(reason: ReleaseReason) -> &'static str {
@@ -220,6 +226,36 @@ impl StartFailure {
         match self.class() {
             FailureClass::Mismatch => LifecycleCode::ServiceMismatch,
             FailureClass::Fatal | FailureClass::Retryable => LifecycleCode::ServiceUnavailable,
+        }
+    }
+
+    /// How the process ended, when that is what went wrong.
+    #[must_use]
+    pub const fn exit(&self) -> Option<ExitCause> {
+        match self {
+            Self::ExitedEarly { exit } => Some(*exit),
+            Self::Lost { exit, .. } => *exit,
+            Self::BinaryMissing { .. }
+            | Self::NotRegular { .. }
+            | Self::NotExecutable { .. }
+            | Self::WrongFormat { .. }
+            | Self::Unreadable { .. }
+            | Self::WrongDigest { .. }
+            | Self::UnsafeInPlace { .. }
+            | Self::MissingInterpreter
+            | Self::StateDirNoexec { .. }
+            | Self::StateDirUnsafe { .. }
+            | Self::StateDir { .. }
+            | Self::ImageDirRelative { .. }
+            | Self::ImageDirForeign { .. }
+            | Self::ImageDirInUse { .. }
+            | Self::ImageDir { .. }
+            | Self::Spawn { .. }
+            | Self::VersionMismatch
+            | Self::HandshakeRefused
+            | Self::HandshakeViolation { .. }
+            | Self::HandshakeRpc { .. }
+            | Self::HelloTimeout => None,
         }
     }
 

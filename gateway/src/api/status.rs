@@ -194,6 +194,9 @@ pub fn status_of(error: &CallError) -> Status {
             if let LifecycleCause::Start(last) | LifecycleCause::Exhausted { last, .. } = &**cause {
                 metadata.push(("failure", last.failure.reason().to_owned()));
                 metadata.push(("advice", last.remedy().to_owned()));
+                if let Some(exit) = last.failure.exit() {
+                    metadata.push(("exit", exit.to_string()));
+                }
             }
         }
         CallError::Deadline { stage: Some(stage) } => {

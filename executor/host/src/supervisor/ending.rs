@@ -276,7 +276,8 @@ impl Supervisor {
         }
         sessions.sort_unstable();
         sessions.dedup();
-        tracing::warn!(generation = number, %reason, outcome_unknown, "executor generation released");
+        let exit = ending.child.exited.map(tracing::field::display);
+        tracing::warn!(generation = number, %reason, exit, outcome_unknown, "executor generation released");
         self.tell(Event::Released(Release {
             generation: number,
             generation_released: true,
@@ -307,12 +308,14 @@ impl Supervisor {
             ..
         } = ending;
         let stderr = child.streams.stderr.excerpt(EXCERPT);
+        // A child that was made to end tells nothing by how it did.
+        let exit = child.exited.filter(|_| reason == ReleaseReason::ChildExit);
         drop(child);
         match then {
             Then::FailedStart(failure) => self.start_failed(failure, stderr),
             Then::Recover => {
                 self.last_failure = Some(Arc::new(LastFailure::new(
-                    StartFailure::Lost { reason },
+                    StartFailure::Lost { reason, exit },
                     stderr,
                 )));
                 self.recover();

@@ -412,6 +412,7 @@ impl Supervisor {
     pub(super) fn start_failed(&mut self, failure: StartFailure, stderr: StderrExcerpt) {
         tracing::warn!(
             reason = failure.reason(),
+            exit = failure.exit().map(tracing::field::display),
             generation = self.generation,
             attempts = self.budget.used(),
             "the executor could not be started"
@@ -452,11 +453,13 @@ impl Supervisor {
         let last = self.last_failure.clone().unwrap_or_else(|| {
             let failure = StartFailure::Lost {
                 reason: ReleaseReason::ChildExit,
+                exit: None,
             };
             Arc::new(LastFailure::new(failure, StderrExcerpt::default()))
         });
         tracing::error!(
             reason = last.failure.reason(),
+            exit = last.failure.exit().map(tracing::field::display),
             attempts = self.budget.used(),
             "the executor is given up: every attempt to start it is used"
         );

@@ -16,6 +16,7 @@ pub(crate) fn failure(last: &LastFailure) -> v1::ExecutorFailure {
     v1::ExecutorFailure {
         code: last.failure.reason().to_owned(),
         advice: last.remedy().to_owned(),
+        exit: last.failure.exit().map(|exit| exit.to_string()),
     }
 }
 

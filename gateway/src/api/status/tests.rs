@@ -506,6 +506,7 @@ fn failures() -> Vec<StartFailure> {
         StartFailure::HelloTimeout,
         StartFailure::Lost {
             reason: ReleaseReason::ChildExit,
+            exit: None,
         },
     ]
 }
