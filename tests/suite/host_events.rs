@@ -2,12 +2,12 @@
 //! and leaves nothing held.
 
 use integration_tests::{
-    client::{Client, click, element, on_element, on_point, reason},
+    client::{click, element, on_element, on_point, reason},
     gateway::{Executor, GatewayOptions, GatewayProcess, Role},
 };
 use maka_proto::v1::{
-    HostEvent, ListSessionsRequest, Outcome, PointerButton, ReportHostEventRequest, SessionState,
-    dispatch_request, event::Event as What,
+    HostEvent, Outcome, PointerButton, ReportHostEventRequest, SessionState, dispatch_request,
+    event::Event as What,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -34,22 +34,6 @@ async fn report(
     Ok(answer.into_inner().sessions)
 }
 
-/// What the session may do, as `ListSessions` says.
-async fn state(agent: &Client, session_id: &str) -> SessionState {
-    let listed = agent
-        .computer_use
-        .clone()
-        .list_sessions(ListSessionsRequest {})
-        .await
-        .expect("a list")
-        .into_inner();
-    let session = listed
-        .sessions
-        .iter()
-        .find(|session| session.session_id == session_id);
-    session.expect("the session").state()
-}
-
 /// Each event, with what it lets an agent do, and what a watcher is told. What nobody reports is not felt.
 #[tokio::test]
 async fn a_person_comes_first() {
@@ -57,9 +41,12 @@ async fn a_person_comes_first() {
     let agent = gateway.agent();
     let mut watching = gateway.client(Role::Viewer).watch().await;
     let session_id = agent.begin().await;
-    assert_eq!(state(&agent, &session_id).await, SessionState::Unobserved);
+    assert_eq!(
+        agent.session_state(&session_id).await,
+        SessionState::Unobserved
+    );
     let frame = agent.snapshot_app(&session_id, APP).await.expect("a frame");
-    assert_eq!(state(&agent, &session_id).await, SessionState::Active);
+    assert_eq!(agent.session_state(&session_id).await, SessionState::Active);
     let save = element(&frame, "AXButton", "Save");
     let old = on_element(&session_id, "old", &frame, save, click());
 
@@ -88,13 +75,13 @@ async fn a_person_comes_first() {
 
         report(&gateway, goes, None).await.expect("told");
         assert_eq!(
-            state(&agent, &session_id).await,
+            agent.session_state(&session_id).await,
             SessionState::ReobserveRequired
         );
         let stale = agent.dispatch(old.clone()).await.expect_err("an old frame");
         assert_eq!(reason(&stale), "policy.maka/snapshot_superseded", "{code}");
         agent.snapshot_app(&session_id, APP).await.expect("a frame");
-        assert_eq!(state(&agent, &session_id).await, SessionState::Active);
+        assert_eq!(agent.session_state(&session_id).await, SessionState::Active);
     }
     assert_eq!(gateway.received_count("dispatch.element"), 0);
 
@@ -185,7 +172,7 @@ async fn a_lost_executor_shows_in_the_state() {
         .await;
     assert_eq!(now, SessionState::ReobserveRequired);
     assert_eq!(
-        state(&agent, &session_id).await,
+        agent.session_state(&session_id).await,
         SessionState::ReobserveRequired
     );
     gateway.stop().await;

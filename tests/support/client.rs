@@ -1,5 +1,7 @@
 //! A gRPC client for tests: bearer token on every call, and short names for the calls of the usual loop.
 
+use std::time::Duration;
+
 use maka_cu_protocol::ids::Digest;
 use maka_proto::v1::{
     self, BeginSessionRequest, DispatchRequest, DispatchResult, ElementTarget, ImageDelivery,
@@ -15,7 +17,7 @@ use tonic::{
 };
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::events::Watching;
+use crate::{events::Watching, gateway::PATIENCE};
 
 /// Adds a bearer token, or nothing for an anonymous caller.
 #[derive(Clone)]
@@ -94,6 +96,30 @@ impl Client {
         };
         let ended = self.computer_use.clone().end_session(request).await;
         ended.expect("the session ends");
+    }
+
+    /// What a session may do, as `ListSessions` says.
+    pub async fn session_state(&self, session_id: &str) -> v1::SessionState {
+        self.session(session_id).await.state()
+    }
+
+    /// Waits until so many calls of a session are queued or under way.
+    pub async fn queued(&self, session_id: &str, calls: u32) {
+        let queued = tokio::time::timeout(PATIENCE, async {
+            while self.session(session_id).await.calls_in_flight < calls {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        assert!(queued.await.is_ok(), "never {calls} calls at once");
+    }
+
+    async fn session(&self, session_id: &str) -> v1::Session {
+        let request = v1::ListSessionsRequest {};
+        let listed = self.computer_use.clone().list_sessions(request).await;
+        let sessions = listed.expect("a list").into_inner().sessions;
+        let mut sessions = sessions.into_iter();
+        let session = sessions.find(|session| session.session_id == session_id);
+        session.expect("the session is listed")
     }
 
     /// Observes the frontmost window of `app_id`.
@@ -240,6 +266,31 @@ pub fn on_element(
             menu: None,
         }),
         ..Default::default()
+    }
+}
+
+/// A dispatch of `action` to whatever has, or is to get, the keyboard focus.
+#[must_use]
+pub fn on_focus(
+    session_id: &str,
+    tool_call_id: &str,
+    snapshot: &v1::Snapshot,
+    element: &v1::Element,
+    policy: v1::FocusPolicy,
+    action: dispatch_request::Action,
+) -> DispatchRequest {
+    DispatchRequest {
+        session_id: session_id.into(),
+        tool_call_id: tool_call_id.into(),
+        tier: Tier::CoordinateBackground.into(),
+        snapshot_id: snapshot.snapshot_id.clone(),
+        target: Some(dispatch_request::Target::Focus(v1::FocusTarget {
+            token: element.token.clone(),
+            expect_digest: element.digest.clone(),
+            policy: policy.into(),
+        })),
+        action: Some(action),
+        ..DispatchRequest::default()
     }
 }
 

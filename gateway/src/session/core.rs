@@ -178,6 +178,20 @@ impl Core {
         may.map_err(|(state, wait)| CallError::Held { state, wait })
     }
 
+    /// Whether the session may still be told anything.
+    ///
+    /// # Errors
+    /// The state that it will never leave.
+    fn still_open(&mut self) -> Result<(), CallError> {
+        let state = self.shared.machine().state(Instant::now());
+        self.follow_status();
+        if state.is_final() {
+            Err(CallError::Held { state, wait: None })
+        } else {
+            Ok(())
+        }
+    }
+
     /// Something that the session itself found out.
     fn happened(&mut self, what: Happening) {
         if what == Happening::Observed {

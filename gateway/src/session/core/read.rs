@@ -82,7 +82,8 @@ impl Core {
         outcome::executor_error(error, decision_id)
     }
 
-    /// Has the answer of a read reviewed.
+    /// Has the answer of a read reviewed. One that comes after the session was stopped for good is nobody's (spec maka-cu §12.6
+    /// row 70); what merely holds a session up leaves it its answer, and buries the frame.
     fn release(
         &mut self,
         receipt: &Receipt,
@@ -93,7 +94,10 @@ impl Core {
             .judge
             .review(receipt, Reviewed::Read { ok: true, fresh });
         match (review.disposition, review.refusal) {
-            (Released::Release, _) => Ok(receipt.decision_id().as_str().to_owned()),
+            (Released::Release, _) => {
+                self.still_open()?;
+                Ok(receipt.decision_id().as_str().to_owned())
+            }
             (Released::Quarantine, Some(refusal)) => {
                 self.quarantine();
                 Err(CallError::Withheld(Box::new(refusal)))
