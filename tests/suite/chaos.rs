@@ -1,5 +1,5 @@
-//! A storm: eight sessions of two principals make random calls against an executor that misbehaves at random, while it is killed and
-//! stopped from outside. Everything is drawn from one seed, which a failure names.
+//! A storm: eight sessions of two principals make random calls against an executor that misbehaves at random, while it is killed, stopped
+//! and restarted from outside. Everything is drawn from one seed, which a failure names.
 //!
 //! The laws are checked against witnesses that the gateway does not control: the fake's wire log (what was read, what was answered)
 //! and `/proc`; and against its decision log, whose chain is recomputed here.
@@ -10,6 +10,8 @@
 //! - an action is called done only when an executor said so in an answer that may be believed;
 //! - generations only grow;
 //! - an action that reached an executor was allowed before;
+//! - what a watcher of the events is told adds up: actions begin and end in pairs, generations only grow, losses are counted;
+//! - no button stays down without a release or a word about it;
 //! - after the storm nothing is left: no process, no descriptor, no thread, no picture.
 
 mod book;
@@ -19,6 +21,7 @@ mod kill_storm;
 mod laws;
 mod leak;
 mod leftovers;
+mod told;
 mod weather;
 
 use std::{fs, sync::Arc};
@@ -90,6 +93,9 @@ async fn storm(seed: u64) -> (u64, u64) {
     for driver in &mut drivers {
         driver.calm_round().await;
     }
+    let watching = gateway.client(Role::Operator).watch().await;
+    let mut watcher = JoinSet::new();
+    watcher.spawn(watching.to_the_end());
     let baseline = Leftovers::at_rest(&gateway).await;
 
     fs::remove_file(&calm).expect("the storm begins");
@@ -132,7 +138,13 @@ async fn storm(seed: u64) -> (u64, u64) {
     let executors = laws::starts(&gateway.wire()).len() as u64;
     let gateway = Arc::into_inner(gateway).expect("nobody else holds it");
     let children = integration_tests::process::children(gateway.pid().as_raw());
+    let wire = gateway.wire();
     let folder = gateway.stop().await;
+    let watched = watcher.join_next().await.expect("one watcher");
+    let watched = watched.unwrap_or_else(|error| panic!("{error}\n{}", book.tail()));
+    let watched = watched.unwrap_or_else(|status| panic!("{status:?}\n{}", book.tail()));
+    told::check(&watched, &book.tail());
+    told::nothing_stays_held(&wire, &watched, &book.tail());
     leftovers::nothing_survives(&children, folder.path(), &book).await;
     (book.calls(), executors)
 }

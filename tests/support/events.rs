@@ -74,9 +74,20 @@ impl Watching {
     ///
     /// # Panics
     /// When no end comes in time, or the stream breaks its promises.
-    pub async fn rest(mut self) -> Result<Vec<What>, Status> {
+    pub async fn rest(self) -> Result<Vec<What>, Status> {
+        Ok(self.to_the_end().await?.seen)
+    }
+
+    /// As [`Watching::rest`], with what was lost on the way.
+    ///
+    /// # Errors
+    /// As [`Watching::rest`].
+    ///
+    /// # Panics
+    /// As [`Watching::rest`].
+    pub async fn to_the_end(mut self) -> Result<Self, Status> {
         while self.message().await?.is_some() {}
-        Ok(self.seen)
+        Ok(self)
     }
 
     /// What was seen so far.

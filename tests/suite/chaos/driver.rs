@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use integration_tests::{
-    client::{Client, click, element, on_element, reason, set_value},
+    client::{Client, click, element, on_element, on_point, reason, set_value},
     gateway::PATIENCE,
     seeded::Seeded,
 };
@@ -12,7 +12,8 @@ use maka_proto::v1::{
     self, BeginSessionRequest, CaptureScreenRequest, DispatchRequest, DispatchResult,
     EndSessionRequest, FocusPolicy, FocusTarget, ImageDelivery, LaunchAppRequest,
     LaunchAppResponse, ListAppsRequest, ListWindowsRequest, ObserveAfter, Outcome, PointSpace,
-    PointTarget, PointerClick, SnapshotRequest, Tier, TypeText, dispatch_request, snapshot_request,
+    PointTarget, PointerButton, PointerClick, SnapshotRequest, Tier, TypeText, dispatch_request,
+    snapshot_request,
 };
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
@@ -69,6 +70,8 @@ pub(super) struct Driver {
     frame: Option<v1::Snapshot>,
     keys: Vec<Action>,
     made: u32,
+    /// Whether the next button goes up.
+    pressed: bool,
 }
 
 impl Driver {
@@ -82,6 +85,7 @@ impl Driver {
             frame: None,
             keys: Vec::new(),
             made: 0,
+            pressed: false,
         }
     }
 
@@ -274,7 +278,7 @@ impl Driver {
         };
         let key = self.next_key();
         let field = element(&frame, "AXTextField", "Name");
-        let mut request = match self.seeded.below(5) {
+        let mut request = match self.seeded.below(7) {
             0 => DispatchRequest {
                 tier: Tier::CoordinateBackground.into(),
                 target: Some(dispatch_request::Target::Focus(FocusTarget {
@@ -310,6 +314,12 @@ impl Driver {
             2 => {
                 let save = element(&frame, "AXButton", "Save");
                 on_element(&self.session, &key, &frame, save, click())
+            }
+            3 | 4 if frame.image.is_some() => {
+                self.pressed = !self.pressed;
+                let down = self.pressed;
+                let button = dispatch_request::Action::PointerButton(PointerButton { down });
+                on_point(&self.session, &key, &frame, (20.0, 10.0), button)
             }
             _ => on_element(&self.session, &key, &frame, field, set_value(&key)),
         };

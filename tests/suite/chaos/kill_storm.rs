@@ -4,21 +4,24 @@
 use std::collections::BTreeSet;
 
 use integration_tests::{
-    client::{Client, element, on_element, reason, set_value},
-    gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE},
+    client::{Client, element, on_element, on_point, reason, set_value},
+    gateway::{Executor, GatewayOptions, GatewayProcess, PATIENCE, Role},
     process::{children, descriptors, is_zombie, resident_kib, threads},
     seeded::Seeded,
     soak::{Rounds, seed},
 };
-use maka_proto::v1::{EndSessionRequest, Outcome, Snapshot};
+use maka_proto::v1::{
+    DispatchRequest, EndSessionRequest, Outcome, PointerButton, Snapshot, dispatch_request,
+};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 
-use super::APP;
-use super::weather::status;
+use super::weather::{self, status};
+use super::{APP, told};
 
 /// Growth that a restart may leave in the allocator, in KiB, over a whole run.
 const GROWTH_KIB: u64 = 24 * 1024;
@@ -26,7 +29,10 @@ const GROWTH_KIB: u64 = 24 * 1024;
 /// Rounds in one session, which remembers every key.
 const PER_SESSION: u64 = 200;
 
-/// Issue 3, "kill at any moment"; field reports H3, M2.
+/// Every so many rounds an operator ends the executor instead of a signal.
+const RESTARTED: u64 = 7;
+
+/// Issue 3, "kill at any moment"; field reports D4, H3, M2.
 #[tokio::test]
 async fn a_killed_executor_is_replaced_every_time() {
     let mut options = GatewayOptions::new(Executor::Fake(json!({})));
@@ -38,6 +44,8 @@ async fn a_killed_executor_is_replaced_every_time() {
     let mut seeded = Seeded::new(seed());
     let mut session_id = agent.begin().await;
     act(&agent, &session_id, "before").await;
+    let mut watcher = JoinSet::new();
+    watcher.spawn(gateway.client(Role::Operator).watch().await.to_the_end());
     let at_first = (descriptors(pid), threads(pid), resident_kib(pid));
     let mut counts = Counts::default();
     let mut rounds = Rounds::new("kill-storm", 25, 2_000);
@@ -61,13 +69,18 @@ async fn a_killed_executor_is_replaced_every_time() {
         let key = format!("{round}");
         let acts = async {
             match &frame {
+                Some(frame) if round % 4 == 0 => press(&agent, &session_id, &key, frame).await,
                 Some(frame) => write(&agent, &session_id, &key, frame).await,
                 None => act(&agent, &session_id, &key).await,
             }
         };
         let (outcome, ()) = tokio::join!(acts, async {
             tokio::time::sleep(pause).await;
-            kill(Pid::from_raw(victim), Signal::SIGKILL).expect("it lives");
+            if round % RESTARTED == RESTARTED - 1 {
+                weather::restart(&gateway).await;
+            } else {
+                kill(Pid::from_raw(victim), Signal::SIGKILL).expect("it lives");
+            }
         });
         counts.note(outcome);
         let renewed = tokio::time::timeout(PATIENCE, async {
@@ -85,7 +98,7 @@ async fn a_killed_executor_is_replaced_every_time() {
         assert_eq!(
             generation,
             before.generation + 1,
-            "round {round}, seed {}: one kill, one generation",
+            "round {round}, seed {}: one end, one generation",
             seed()
         );
         let alive = children(pid);
@@ -106,13 +119,20 @@ async fn a_killed_executor_is_replaced_every_time() {
             && resident_kib(pid) <= at_first.2 + GROWTH_KIB
     };
     integration_tests::fake::until("the gateway is as small as before", small_again).await;
+    let wire = gateway.wire();
     gateway.stop().await;
+    let watched = watcher.join_next().await.expect("one watcher");
+    let watched = watched.expect("it read").expect("an end in order");
+    let context = format!("seed {}", seed());
+    told::check(&watched, &context);
+    told::nothing_stays_held(&wire, &watched, &context);
 }
 
 fn sent_once(gateway: &GatewayProcess) {
     let mut seen = BTreeSet::new();
     for line in gateway.wire() {
-        if line["method"] == "dispatch.element" {
+        let method = line["method"].as_str().unwrap_or_default();
+        if method.starts_with("dispatch.") {
             let params = &line["params"];
             let key = (
                 params["session"].to_string(),
@@ -142,6 +162,17 @@ async fn act(agent: &Client, session_id: &str, key: &str) -> Act {
 async fn write(agent: &Client, session_id: &str, key: &str, frame: &Snapshot) -> Act {
     let field = element(frame, "AXTextField", "Name");
     let request = on_element(session_id, key, frame, field, set_value(key));
+    send(agent, key, request).await
+}
+
+/// Presses a button and leaves it down: whoever can lets go of it, and the executor may die at any moment of it.
+async fn press(agent: &Client, session_id: &str, key: &str, frame: &Snapshot) -> Act {
+    let down = dispatch_request::Action::PointerButton(PointerButton { down: true });
+    let request = on_point(session_id, key, frame, (20.0, 10.0), down);
+    send(agent, key, request).await
+}
+
+async fn send(agent: &Client, key: &str, request: DispatchRequest) -> Act {
     match tokio::time::timeout(PATIENCE, agent.dispatch(request)).await {
         Err(_) => panic!("{key}, seed {}: no end", seed()),
         Ok(Ok(result)) => match result.outcome() {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use integration_tests::{
-    gateway::{GatewayProcess, PATIENCE},
+    gateway::{GatewayProcess, PATIENCE, Role},
     process::children,
     seeded::Seeded,
 };
-use maka_proto::v1::{ExecutorState, GetStatusRequest, GetStatusResponse};
+use maka_proto::v1::{ExecutorState, GetStatusRequest, GetStatusResponse, RestartExecutorRequest};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::book::Book;
 use super::laws;
 
-/// Kills and stops the executor now and then.
+/// Kills and stops the executor now and then, and has it restarted by an operator.
 pub(super) async fn signals(
     gateway: Arc<GatewayProcess>,
     mut seeded: Seeded,
@@ -28,8 +28,10 @@ pub(super) async fn signals(
             () = over.cancelled() => return,
             () = tokio::time::sleep(seeded.millis(30, 600)) => {}
         }
-        if seeded.chance(600) {
+        if seeded.chance(550) {
             send(&gateway, Signal::SIGKILL);
+        } else if seeded.chance(250) {
+            restart(&gateway).await;
         } else if let Some(pid) = send(&gateway, Signal::SIGSTOP) {
             tokio::time::sleep(seeded.millis(1, 150)).await;
             // It may be gone by now, and its number with it: only a child of the gateway is meant.
@@ -37,6 +39,20 @@ pub(super) async fn signals(
                 kill(Pid::from_raw(pid), Signal::SIGCONT).ok();
             }
         }
+    }
+}
+
+/// Asks for another executor. What comes of it in a storm is not known; that something comes of it is.
+pub(super) async fn restart(gateway: &GatewayProcess) {
+    let mut operator = gateway.client(Role::Operator).operator;
+    let restarted = operator.restart_executor(RestartExecutorRequest {});
+    match tokio::time::timeout(PATIENCE, restarted).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(status)) => {
+            let info = integration_tests::client::details(&status);
+            assert!(info.error_info().is_some(), "without a reason: {status:?}");
+        }
+        Err(_) => panic!("a restart without an end: {}", gateway.log()),
     }
 }
 

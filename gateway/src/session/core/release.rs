@@ -115,11 +115,14 @@ impl Core {
         }
         let sending = own_message(session, RELEASE_PATIENCE);
         let begun = self.parts.forward.begin_session(session, sending).await;
-        let known = begun.is_ok_and(|answer| matches!(answer.value, Answer::Done(_)));
-        if known {
-            held.owner.set_begun(negotiated.generation);
+        match begun {
+            // Whoever answered knows it, and that may be a successor already.
+            Ok(answer) if matches!(answer.value, Answer::Done(_)) => {
+                held.owner.set_begun(answer.generation);
+                answer.generation == negotiated.generation
+            }
+            Ok(_) | Err(_) => false,
         }
-        known
     }
 
     /// Keeps the books of a release.
