@@ -2,13 +2,13 @@
 //!
 //! It is a back end like the others, not a stand-in for one: windows have an order and cover each other, processes come
 //! and go, controls vanish, applications answer slowly or decline, and every picture is painted from the state at that
-//! moment. What it shows is described by a scenario in TOML (its README lists every key); a rich one is built in. It is chosen by
-//! name only, so that a lost display can never silently turn into an imaginary one.
+//! moment. What it shows is described by a scenario in TOML (`docs/virtual-desktop.md` lists every key); a rich one is built
+//! in. It is chosen by name only, so that a lost display can never silently turn into an imaginary one.
 //!
 //! The files follow the ones of the other back ends: `display`, `window`, `accessibility` and `input` answer the
 //! [`Backend`] trait; `scenario`, `state` and `render` are what those of a real desktop find in the operating system.
 //!
-//! It offers the element actions `click` and `set_value`, and neither points nor keys.
+//! It offers every action of the protocol.
 
 mod rect;
 
@@ -23,12 +23,12 @@ mod input;
 mod window;
 
 use std::fmt;
-use std::path::Path;
+use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
-use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, ScreenRecordingProbe};
+use maka_cu_protocol::sets::ScreenRecordingProbe;
 use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ impl VirtualDesktop {
     /// # Errors
     ///
     /// The file cannot be read or does not hold together; the refusal names line and field.
-    pub fn open(scenario: Option<&Path>) -> Result<Self, StartRefusal> {
+    pub fn open(scenario: Option<&FilePath>) -> Result<Self, StartRefusal> {
         let scenario = read_scenario(scenario).map_err(|error| StartRefusal {
             missing: error.to_string(),
             remedy: "correct the scenario or leave --desktop out".to_owned(),
@@ -96,7 +96,7 @@ impl fmt::Debug for VirtualDesktop {
 
 /// What `doctor` says about a scenario file, or about the built-in one.
 #[must_use]
-pub fn diagnose(scenario: Option<&Path>) -> Vec<Finding> {
+pub fn diagnose(scenario: Option<&FilePath>) -> Vec<Finding> {
     let finding = match read_scenario(scenario) {
         Ok(scenario) => Finding {
             name: "scenario",
@@ -118,7 +118,7 @@ pub fn diagnose(scenario: Option<&Path>) -> Vec<Finding> {
     vec![finding]
 }
 
-fn read_scenario(path: Option<&Path>) -> Result<Scenario, ScenarioError> {
+fn read_scenario(path: Option<&FilePath>) -> Result<Scenario, ScenarioError> {
     path.map_or_else(|| Ok(Scenario::built_in()), Scenario::read)
 }
 
@@ -133,12 +133,7 @@ impl Backend for VirtualDesktop {
     }
 
     fn capabilities(&self) -> BackendCapabilities {
-        BackendCapabilities {
-            element_actions: vec![ElementActionKind::Click, ElementActionKind::SetValue],
-            point_actions: Vec::new(),
-            key_actions: Vec::new(),
-            image_formats: vec![ImageFormat::Png],
-        }
+        input::capabilities()
     }
 
     fn windows(&self, deadline: &Deadline) -> Result<Vec<WindowInfo>, BackendError> {
@@ -256,10 +251,9 @@ impl Backend for VirtualDesktop {
         &self,
         node: &NodeRef,
         command: &ElementCommand,
-        _deadline: &Deadline,
+        deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        // Takes no time worth a deadline: the whole action is one change under the lock.
-        input::perform(&mut self.world(), node, command)
+        input::perform(self, node, command, deadline)
     }
 
     fn selected_text(
@@ -267,8 +261,8 @@ impl Backend for VirtualDesktop {
         node: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<AppText>, BackendError> {
-        let _ = (node, deadline);
-        Ok(None)
+        in_time(deadline)?;
+        Ok(input::selected_text(&self.world(), node))
     }
 
     fn point_reach(
@@ -277,8 +271,8 @@ impl Backend for VirtualDesktop {
         command: &PointCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        let _ = (key, command, deadline);
-        Ok(Reach::Never)
+        in_time(deadline)?;
+        input::point_reach(&self.world(), key, command)
     }
 
     fn point(
@@ -288,8 +282,7 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        let _ = (key, command, route, deadline);
-        Err(PerformError::NotActionable)
+        input::point(self, key, command, route, deadline)
     }
 
     fn key_reach(
@@ -298,8 +291,8 @@ impl Backend for VirtualDesktop {
         command: &KeyCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        let _ = (node, command, deadline);
-        Ok(Reach::Never)
+        in_time(deadline)?;
+        input::key_reach(&self.world(), node, command)
     }
 
     fn focus(
@@ -308,8 +301,7 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<bool, PerformError> {
-        let _ = (node, route, deadline);
-        Ok(false)
+        input::focus(self, node, route, deadline)
     }
 
     fn keys(
@@ -319,13 +311,12 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        let _ = (node, command, route, deadline);
-        Err(PerformError::NotActionable)
+        input::keys(self, node, command, route, deadline)
     }
 
     fn user_active(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        let _ = deadline;
-        Ok(false)
+        in_time(deadline)?;
+        Ok(self.world().user_active(Instant::now()))
     }
 
     fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {

@@ -127,7 +127,7 @@ fn tokens_of_a_cut_tree_work() {
     params["maxElements"] = json!(5);
     let snapshot = client.ok("observe", params)["snapshot"].clone();
     let row = &snapshot["elements"][3];
-    assert_eq!(row["actions"], json!(["press"]));
+    assert_eq!(row["actions"], json!(["press", "scroll_to_visible"]));
     let mut params = desk::dispatch_params(SESSION, &snapshot, row, json!({ "kind": "click" }));
     params["strictness"] = json!("window");
     client.ok("dispatch.element", params);

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use maka_cu_protocol::geometry::WindowRect;
 use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::roles;
-use maka_cu_protocol::sets::{ElementVerb, Permission};
+use maka_cu_protocol::sets::Permission;
 use maka_cu_protocol::text::AppText;
 
 use super::VirtualDesktop;
-use super::rect::Rect;
 use super::scenario::{Content, LabelStyle, WindowStyle};
 use super::state::{LiveWindow, Node, NodeId, World};
 use crate::backend::error::BackendError;
@@ -45,11 +44,7 @@ pub(super) fn menu_bar(world: &World, root: &NodeRef) -> Result<Option<NodeRef>,
     let root = root
         .downcast::<VirtualNode>()
         .ok_or(BackendError::WindowGone)?;
-    let window = world
-        .windows()
-        .iter()
-        .find(|window| window.window_id == root.window_id)
-        .ok_or(BackendError::WindowGone)?;
+    let window = world.live(root.window_id).ok_or(BackendError::WindowGone)?;
     Ok(window.menu_bar.map(|node| {
         NodeRef::new(VirtualNode {
             window_id: window.window_id,
@@ -184,10 +179,7 @@ fn descend(
 fn read_live(desktop: &VirtualDesktop, node: VirtualNode) -> Result<Option<Read>, BackendError> {
     let world = desktop.world();
     allowed(&world)?;
-    let window = world
-        .windows()
-        .iter()
-        .find(|window| window.window_id == node.window_id);
+    let window = world.live(node.window_id);
     Ok(window.and_then(|window| {
         let found = window.node(node.node)?;
         Some(Read {
@@ -214,19 +206,25 @@ fn raw_node(window: &LiveWindow, id: VirtualNode, node: &Node, now: Instant) -> 
     let secure = matches!(control.content, Content::SecureField { .. });
     let selected = match control.content {
         Content::CheckBox { checked } => Some(checked),
+        Content::RadioButton { chosen } => Some(chosen),
         Content::Row { selected } => Some(selected),
         Content::Window(_)
         | Content::Group
         | Content::Panel
         | Content::Label(_)
         | Content::Button { .. }
+        | Content::Link
+        | Content::Image
+        | Content::Progress { .. }
         | Content::TextField { .. }
         | Content::SecureField { .. }
         | Content::TextArea { .. }
-        | Content::List
+        | Content::PopUpButton { .. }
+        | Content::List { .. }
         | Content::MenuBar
         | Content::Menu
         | Content::MenuItem
+        | Content::ContextMenu
         | Content::Slider { .. } => None,
     };
     RawNode {
@@ -244,12 +242,8 @@ fn raw_node(window: &LiveWindow, id: VirtualNode, node: &Node, now: Instant) -> 
         enabled: control.enabled,
         focused: control.focused,
         selected,
-        frame: frame(&control.content, control.bounds),
-        actions: if control.content.is_pressable() {
-            vec![ElementVerb::Press]
-        } else {
-            Vec::new()
-        },
+        frame: frame(window, node),
+        actions: window.offers(id.node, node),
         value_settable: control.content.is_writable(),
         secure,
         ancestor_roles: ancestor_roles(window, node),
@@ -264,31 +258,37 @@ fn role(content: &Content) -> (&'static str, Option<&'static str>) {
     match content {
         Content::Window(WindowStyle::Standard) => (roles::WINDOW, Some(roles::STANDARD_WINDOW)),
         Content::Window(WindowStyle::Dialog) => (roles::WINDOW, Some(roles::DIALOG)),
+        Content::Window(WindowStyle::Sheet) => (roles::SHEET, None),
         Content::Group | Content::Panel => (roles::GROUP, None),
         Content::Label(LabelStyle::Heading) => (roles::HEADING, None),
         Content::Label(LabelStyle::Body | LabelStyle::Caption) => (roles::STATIC_TEXT, None),
         Content::Button { .. } => (roles::BUTTON, None),
+        Content::Link => (roles::LINK, None),
+        Content::Image => (roles::IMAGE, None),
+        Content::Progress { .. } => (roles::PROGRESS_INDICATOR, None),
         Content::TextField { .. } => (roles::TEXT_FIELD, None),
         Content::SecureField { .. } => (roles::TEXT_FIELD, Some(roles::SECURE_TEXT_FIELD)),
         Content::TextArea { .. } => (roles::TEXT_AREA, None),
         Content::CheckBox { .. } => (roles::CHECK_BOX, None),
-        Content::List => (roles::LIST, None),
+        Content::RadioButton { .. } => (roles::RADIO_BUTTON, None),
+        Content::PopUpButton { .. } => (roles::POP_UP_BUTTON, None),
+        Content::List { .. } => (roles::LIST, None),
         Content::Row { .. } => (roles::ROW, None),
         Content::MenuBar => (roles::MENU_BAR, None),
         Content::Menu => (roles::MENU_BAR_ITEM, None),
         Content::MenuItem => (roles::MENU_ITEM, None),
+        Content::ContextMenu => (roles::MENU, None),
         Content::Slider { .. } => (roles::SLIDER, None),
     }
 }
 
-fn frame(content: &Content, bounds: Rect) -> Option<WindowRect> {
-    if matches!(
-        content,
-        Content::MenuBar | Content::Menu | Content::MenuItem
-    ) {
+/// Where a node lies; items of the menu bar lie nowhere in the window.
+fn frame(window: &LiveWindow, node: &Node) -> Option<WindowRect> {
+    let place = window.place(node);
+    if place.width == 0 {
         return None;
     }
-    let [x, y, width, height] = [bounds.x, bounds.y, bounds.width, bounds.height].map(f64::from);
+    let [x, y, width, height] = [place.x, place.y, place.width, place.height].map(f64::from);
     Some(WindowRect::try_new(x, y, width, height).expect("whole numbers are finite"))
 }
 
@@ -310,7 +310,8 @@ fn sibling_index(window: &LiveWindow, id: NodeId, node: &Node) -> usize {
         .parent
         .and_then(|parent| window.node(parent))
         .map(|parent| parent.children.as_slice());
+    // Ids grow, and a child is added behind its siblings, so that this finds it without a look at all of them.
     siblings
-        .and_then(|siblings| siblings.iter().position(|sibling| *sibling == id))
+        .and_then(|siblings| siblings.binary_search(&id).ok())
         .unwrap_or(0)
 }

@@ -60,7 +60,8 @@ pub(super) fn capture(
             .iter()
             .find(|spec| spec.id == display.as_str());
         let spec = spec.ok_or(BackendError::CaptureFailed)?.clone();
-        (spec, world.windows().to_vec(), foreground(&world))
+        let windows: Vec<_> = world.shown_windows().map(Arc::clone).collect();
+        (spec, windows, foreground(&world))
     };
     let pixmap = render::display(&spec, &windows, foreground.as_ref(), Instant::now());
     bitmap(&pixmap.ok_or(BackendError::CaptureFailed)?)
@@ -96,8 +97,7 @@ pub(super) fn screen_rect(rect: Rect) -> ScreenRect {
 fn foreground(world: &World) -> Option<render::Foreground> {
     let pid = world.frontmost()?;
     let window = world
-        .windows()
-        .iter()
+        .shown_windows()
         .find(|window| window.pid == pid && window.layer == 0);
     Some(render::Foreground {
         name: world.app_of(pid)?.name.clone(),

@@ -37,6 +37,11 @@ impl Rect {
         self.y + self.height
     }
 
+    /// Whether a point lies inside; the right and lower edges do not.
+    pub(crate) const fn contains(self, (x, y): (i32, i32)) -> bool {
+        x >= self.x && y >= self.y && x < self.right() && y < self.bottom()
+    }
+
     /// Area shared with `other`, in square points.
     pub(crate) fn overlap(self, other: Self) -> i64 {
         let width = self.right().min(other.right()) - self.x.max(other.x);

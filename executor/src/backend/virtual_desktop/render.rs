@@ -4,6 +4,8 @@
 //! over it; [`display`] paints wallpaper and top bar and puts the windows over each other. Both are pure functions of
 //! state, scale and time: the same state gives the same bytes, which is what makes a changed digest mean something.
 
+pub(super) mod layout;
+
 mod canvas;
 mod control;
 mod text;
@@ -39,7 +41,7 @@ pub(crate) fn window(window: &LiveWindow, scale: u8, now: Instant) -> Option<Pix
     let whole = Rect::new(0, 0, window.bounds.width, window.bounds.height);
     canvas.fill(whole, theme::WINDOW);
     title_bar(&mut canvas, window, whole);
-    for node in window.nodes() {
+    for (_, node) in window.in_paint_order() {
         control::paint(&mut canvas, window, node, now);
     }
     canvas.stroke(whole, 0.0, theme::WINDOW_EDGE);
@@ -90,10 +92,10 @@ fn title_bar(canvas: &mut Canvas, window: &LiveWindow, whole: Rect) {
         align: Align::Center,
     };
     canvas.text(&window.title, bar.inset(1), title);
-    let close = Rect::new(whole.width - 30, 9, 20, 20);
+    let close = window.close_button();
     match window.style {
         WindowStyle::Standard => canvas.disc(close, theme::CLOSE),
-        WindowStyle::Dialog => {}
+        WindowStyle::Dialog | WindowStyle::Sheet => {}
     }
     canvas.cross(close.inset(6), theme::CLOSE_GLYPH);
 }

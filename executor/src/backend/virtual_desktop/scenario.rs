@@ -14,6 +14,8 @@ mod raw;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use maka_cu_protocol::keys::Key;
+
 use super::rect::Rect;
 
 /// The scenario that is used when `--desktop` is absent.
@@ -36,6 +38,8 @@ pub(crate) struct Scenario {
     pub(crate) screen_recording: bool,
     /// Whether the screen starts locked.
     pub(crate) screen_locked: bool,
+    /// Whether a person uses pointer and keyboard all the time.
+    pub(crate) user_active: bool,
     /// Applications, running or only installed.
     pub(crate) apps: Vec<AppSpec>,
     /// All windows of all applications; a later one starts in front of an earlier one.
@@ -113,6 +117,8 @@ pub(crate) struct WindowSpec {
     pub(crate) open: bool,
     /// Whether the application has a menu bar while this window is used; its menus are among the controls.
     pub(crate) menu_bar: bool,
+    /// What happens when somebody moves, resizes or minimises it.
+    pub(crate) rules: WindowRules,
     /// Parents before children.
     pub(crate) controls: Vec<ControlSpec>,
 }
@@ -125,6 +131,59 @@ pub(crate) enum WindowStyle {
     Standard,
     /// A dialog.
     Dialog,
+    /// A dialog that hangs on another window.
+    Sheet,
+}
+
+/// How a window takes being handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowRules {
+    /// A new position.
+    pub(crate) moving: WindowRule,
+    /// A new size.
+    pub(crate) resizing: WindowRule,
+    /// Being minimised.
+    pub(crate) minimizing: WindowRule,
+    /// Smallest size that it takes, in points.
+    pub(crate) min_size: [i32; 2],
+    /// Largest size that it takes, in points.
+    pub(crate) max_size: [i32; 2],
+    /// How long after the order the window list shows the change: an animation.
+    pub(crate) lag: Duration,
+    /// By which way pointer and keys reach it.
+    pub(crate) input: InputRule,
+    /// The window of the same application that cannot be used while this one is open.
+    pub(crate) modal_for: Option<usize>,
+}
+
+/// What a change of a window's place, size or visibility comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WindowRule {
+    /// It is taken as given; a size within the window's own limits.
+    Works,
+    /// It is not offered.
+    Fixed,
+    /// It is taken as far as the window stays on its display.
+    Clamped,
+    /// It is accepted and nothing happens.
+    Ignored,
+    /// The application declines.
+    Refused,
+    /// It is carried out, and the application does not say whether it was.
+    Unknown,
+}
+
+/// By which way pointer and keys reach a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InputRule {
+    /// Events meant for this window alone.
+    Background,
+    /// System-wide events only.
+    GlobalOnly,
+    /// None.
+    Never,
 }
 
 /// A control as it is when its window opens.
@@ -150,10 +209,12 @@ pub(crate) struct ControlSpec {
     pub(crate) focused: bool,
     /// What it is and what it holds.
     pub(crate) content: Content,
-    /// What a press does.
-    pub(crate) press: PressBehavior,
-    /// What a value write does.
-    pub(crate) write: WriteBehavior,
+    /// How it takes what is done to it.
+    pub(crate) behavior: Behaviors,
+    /// Most characters that it takes.
+    pub(crate) max_chars: Option<usize>,
+    /// The key that presses it wherever the focus is.
+    pub(crate) shortcut: Option<Shortcut>,
     /// How long one read of it takes: an application that answers slowly.
     pub(crate) slow: Duration,
     /// Period with which its title changes by itself: a clock, a progress text.
@@ -162,8 +223,12 @@ pub(crate) struct ControlSpec {
     pub(crate) cyclic: bool,
     /// What happens after a press.
     pub(crate) on_press: Vec<Effect>,
-    /// What happens after its value was written.
+    /// What happens after its value changed.
     pub(crate) on_change: Vec<Effect>,
+    /// What happens after it was opened, as by a double click.
+    pub(crate) on_open: Vec<Effect>,
+    /// What happens after the pointer came over it.
+    pub(crate) on_hover: Vec<Effect>,
 }
 
 impl ControlSpec {
@@ -180,29 +245,51 @@ impl ControlSpec {
             enabled: true,
             focused: false,
             content,
-            press: PressBehavior::Works,
-            write: WriteBehavior::Works,
+            behavior: Behaviors::default(),
+            max_chars: None,
+            shortcut: None,
             slow: Duration::ZERO,
             restless: None,
             cyclic: false,
             on_press: Vec::new(),
             on_change: Vec::new(),
+            on_open: Vec::new(),
+            on_hover: Vec::new(),
         }
     }
 }
 
-/// Where row `row` of a list at `list` lies; rows beyond its lower edge lie below it, as in a list before it is
-/// scrolled.
+/// A key together with what is held meanwhile, the command and control keys counting as one.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Shortcut {
+    /// The key.
+    pub(crate) key: Key,
+    /// Whether shift is held.
+    pub(crate) shift: bool,
+    /// Whether option is held.
+    pub(crate) option: bool,
+}
+
+/// Height of a row of a list or of an open menu, in points.
+pub(crate) const ROW_HEIGHT: i32 = 26;
+
+/// Distance of the first row from the edge of its list, in points.
+pub(crate) const ROW_MARGIN: i32 = 4;
+
+/// Where row `row` of a list at `list` lies before the list is scrolled; rows beyond its lower edge lie below it.
 pub(crate) fn row_bounds(list: Rect, row: usize) -> Rect {
-    const HEIGHT: i32 = 26;
-    const MARGIN: i32 = 4;
     let row = i32::try_from(row.min(1_000_000)).expect("a million fits");
     Rect::new(
-        list.x + MARGIN,
-        list.y + MARGIN + row * HEIGHT,
-        (list.width - 2 * MARGIN).max(1),
-        HEIGHT,
+        list.x + ROW_MARGIN,
+        list.y + ROW_MARGIN + row * ROW_HEIGHT,
+        (list.width - 2 * ROW_MARGIN).max(1),
+        ROW_HEIGHT,
     )
+}
+
+/// How many whole rows a list at `list` shows at one time.
+pub(crate) fn rows_shown(list: Rect) -> usize {
+    usize::try_from((list.height - 2 * ROW_MARGIN) / ROW_HEIGHT).map_or(1, |rows| rows.max(1))
 }
 
 /// What a control is, with the state that only this kind has.
@@ -218,8 +305,17 @@ pub(crate) enum Content {
     Label(LabelStyle),
     /// A push button.
     Button {
-        /// Whether it is drawn as the window's default button.
-        default: bool,
+        /// What it is to its window.
+        part: ButtonPart,
+    },
+    /// Text that is pressed like a button.
+    Link,
+    /// A picture.
+    Image,
+    /// How far something has come.
+    Progress {
+        /// From 0 to 100.
+        percent: u8,
     },
     /// A line of text.
     TextField {
@@ -241,8 +337,23 @@ pub(crate) enum Content {
         /// Whether it is checked.
         checked: bool,
     },
+    /// A choice among the radio buttons of the same container.
+    RadioButton {
+        /// Whether it is the chosen one.
+        chosen: bool,
+    },
+    /// A button that shows one of several choices and opens a menu of them.
+    PopUpButton {
+        /// The choices.
+        choices: Vec<String>,
+        /// Index of the one that is shown.
+        chosen: usize,
+    },
     /// A list; its rows are its children.
-    List,
+    List {
+        /// What a recycled list shows, row by row; its row controls stand for whatever lies in view.
+        recycled: Option<Recycled>,
+    },
     /// A row of a list.
     Row {
         /// Whether it is the selected one.
@@ -254,6 +365,8 @@ pub(crate) enum Content {
     Menu,
     /// An item of a menu.
     MenuItem,
+    /// A menu that opens over the control that it belongs to; there only while it is open.
+    ContextMenu,
     /// A number in a range.
     Slider {
         /// The number.
@@ -279,37 +392,94 @@ pub(crate) enum LabelStyle {
     Caption,
 }
 
-/// What a press does, apart from `on_press`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// The part that a button plays in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ButtonPart {
+    /// None.
+    Plain,
+    /// The return key presses it.
+    Default,
+    /// The escape key presses it.
+    Cancel,
+}
+
+/// The content of a list that keeps only as many row controls as it shows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Recycled {
+    /// All rows.
+    pub(crate) rows: Vec<String>,
+    /// The selected one.
+    pub(crate) selected: Option<usize>,
+}
+
+/// How a control takes each kind of action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Behaviors {
+    /// Accessibility actions and clicks.
+    pub(crate) press: Behavior,
+    /// Value and selection writes.
+    pub(crate) write: Behavior,
+    /// A focus write.
+    pub(crate) focus: FocusBehavior,
+    /// Keys.
+    pub(crate) keys: Behavior,
+    /// Scrolling by an accessibility action.
+    pub(crate) scroll: Behavior,
+}
+
+impl Behaviors {
+    /// The same for every kind of action.
+    pub(crate) fn all(behavior: Behavior) -> Self {
+        let focus = match behavior {
+            Behavior::Works | Behavior::Unknown => FocusBehavior::Works,
+            Behavior::Ignored => FocusBehavior::Ignored,
+            Behavior::Refused | Behavior::Hangs | Behavior::Vanishes => FocusBehavior::Refused,
+        };
+        Self {
+            press: behavior,
+            write: behavior,
+            focus,
+            keys: behavior,
+            scroll: behavior,
+        }
+    }
+}
+
+/// What an action on a control comes to, apart from its effects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PressBehavior {
+pub(crate) enum Behavior {
     /// The control does what it is there for.
+    #[default]
     Works,
-    /// The press is accepted and nothing happens.
+    /// The action is accepted and nothing happens.
     Ignored,
-    /// The application declines the press.
+    /// The application declines.
     Refused,
-    /// The press is carried out, and the application does not say whether it was.
+    /// The action is carried out, and the application does not say whether it was.
     Unknown,
+    /// The action is not carried out, and the application never answers.
+    Hangs,
+    /// The control is gone the moment before the action reaches it.
+    Vanishes,
 }
 
-/// What a value write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// What a focus write comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WriteBehavior {
-    /// The value is taken as given.
+pub(crate) enum FocusBehavior {
+    /// The control gets the focus of its window.
+    #[default]
     Works,
-    /// The write is accepted and the old value stays.
+    /// The write is accepted and the focus stays where it is.
     Ignored,
-    /// The value is cut after eight characters.
-    Clamped,
-    /// The application declines the write.
+    /// The application declines.
     Refused,
-    /// The value is taken, and the application does not say whether it was.
-    Unknown,
+    /// The toolkit would raise the window too.
+    Raises,
 }
 
-/// Length to which [`WriteBehavior::Clamped`] cuts, in characters.
+/// Length to which a value write with `write = "clamped"` cuts, in characters.
 pub(crate) const CLAMPED_CHARS: usize = 8;
 
 /// A change to the desktop, carried out `delay` after its cause.
@@ -345,6 +515,18 @@ pub(crate) enum Change {
     AppendRow(ControlId, Template),
     /// A window moves to a position on the screen.
     MoveWindow(usize, i32, i32),
+    /// A window gets another size.
+    ResizeWindow(usize, i32, i32),
+    /// A window leaves the screen.
+    MinimizeWindow(usize),
+    /// A minimised window comes back.
+    RestoreWindow(usize),
+    /// A control gets the focus of its window, as when a person moves it there.
+    Focus(ControlId),
+    /// A control takes every action this way from now on.
+    SetBehavior(ControlId, Behavior),
+    /// A person touches pointer or keyboard.
+    UserInput,
     /// A window comes to the front of the window order, and its application to the foreground.
     RaiseWindow(usize),
     /// A window of the same application opens, unless it is open.

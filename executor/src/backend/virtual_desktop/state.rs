@@ -1,25 +1,34 @@
 //! The living desktop: processes, windows in their order, and what is still going to happen.
 //!
-//! A [`World`] starts as its scenario says and changes only through [`World::launch`], [`World::press`],
-//! [`World::write`] and the effects of a scenario. It has no thread and no timer: whoever looks first calls
-//! [`World::advance`], which carries out what is due by then, so that every look sees the desktop as it is at that
-//! moment.
+//! A [`World`] starts as its scenario says and changes only through [`World::launch`], what is done to its controls
+//! (`act`), windows (`handle`), by keys (`keyboard`) and at points (`pointer`), and the effects of a scenario (`change`).
+//! It has no thread and no timer: whoever looks first calls [`World::advance`], which carries out what is due by then, so
+//! that every look sees the desktop as it is at that moment.
 //!
 //! INVARIANT: windows stand front to back, a higher layer before a lower one. Ids of processes, windows and nodes are
 //! never used twice, and a process that took over another's id has another start time.
 
-mod change;
+mod edit;
 mod live_window;
+mod scroll;
+
+mod act;
+mod change;
+mod handle;
+mod keyboard;
+mod menu;
+mod pointer;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub(crate) use handle::Handling;
 pub(crate) use live_window::{LiveWindow, Node, NodeId};
+pub(crate) use pointer::{Pointing, Target};
 
-use super::scenario::{
-    AppSpec, Change, Content, DisplaySpec, Effect, LaunchBehavior, PressBehavior, Scenario,
-    WriteBehavior,
-};
+use super::scenario::{AppSpec, Change, DisplaySpec, Effect, LaunchBehavior, Scenario};
+use crate::backend::RECENT_INPUT;
+use pointer::Pointer;
 
 /// First process id; far from the low ids that a reader takes for system services.
 const FIRST_PID: u32 = 4201;
@@ -40,6 +49,9 @@ pub(crate) struct World {
     frontmost: Option<u32>,
     pending: Vec<Pending>,
     locked: bool,
+    pointer: Pointer,
+    clipboard: String,
+    user_input: Option<Instant>,
     next_pid: u32,
     next_window_id: u32,
     next_node: NodeId,
@@ -88,15 +100,17 @@ pub(crate) enum LaunchRefusal {
     Refused,
 }
 
-/// Why a press or a write did not simply work.
+/// Why an action did not simply work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActionRefusal {
-    /// The control is gone, or cannot be pressed or written at all.
+    /// The control is gone, or does not offer this at all.
     NotActionable,
     /// The application declined; nothing changed.
     Refused,
     /// The application does not say.
     Unknown,
+    /// The application does not answer; nothing changed.
+    Hangs,
 }
 
 impl World {
@@ -108,6 +122,9 @@ impl World {
             frontmost: None,
             pending: Vec::new(),
             locked: scenario.screen_locked,
+            pointer: Pointer::default(),
+            clipboard: String::new(),
+            user_input: None,
             next_pid: FIRST_PID,
             next_window_id: FIRST_WINDOW_ID,
             next_node: 1,
@@ -157,16 +174,27 @@ impl World {
         &self.scenario.displays
     }
 
-    /// All windows, front to back.
+    /// All windows, front to back, those that are minimised too.
     pub(crate) fn windows(&self) -> &[Arc<LiveWindow>] {
         &self.windows
     }
 
-    /// The window with this id, if process `pid` owns it.
+    /// The windows on the screen, front to back.
+    pub(crate) fn shown_windows(&self) -> impl Iterator<Item = &Arc<LiveWindow>> {
+        self.windows.iter().filter(|window| !window.minimized)
+    }
+
+    /// The window with this id, if it is on the screen and process `pid` owns it.
     pub(crate) fn window(&self, pid: u32, window_id: u32) -> Option<&Arc<LiveWindow>> {
+        self.shown_windows()
+            .find(|window| window.pid == pid && window.window_id == window_id)
+    }
+
+    /// The window with this id, minimised or not.
+    pub(crate) fn live(&self, window_id: u32) -> Option<&Arc<LiveWindow>> {
         self.windows
             .iter()
-            .find(|window| window.pid == pid && window.window_id == window_id)
+            .find(|window| window.window_id == window_id)
     }
 
     /// The process table.
@@ -237,118 +265,10 @@ impl World {
         }
     }
 
-    /// Presses a control.
-    ///
-    /// A press on a disabled control is taken and does nothing, as toolkits do; whoever must know asks first.
-    ///
-    /// # Errors
-    ///
-    /// See [`ActionRefusal`].
-    pub(crate) fn press(
-        &mut self,
-        window_id: u32,
-        node: NodeId,
-        now: Instant,
-    ) -> Result<(), ActionRefusal> {
-        let window = self
-            .live_mut(window_id)
-            .ok_or(ActionRefusal::NotActionable)?;
-        let control = &mut window
-            .node_mut(node)
-            .ok_or(ActionRefusal::NotActionable)?
-            .control;
-        if !control.content.is_pressable() {
-            return Err(ActionRefusal::NotActionable);
-        }
-        let behavior = control.press;
-        match behavior {
-            PressBehavior::Refused => return Err(ActionRefusal::Refused),
-            PressBehavior::Ignored => return Ok(()),
-            PressBehavior::Works | PressBehavior::Unknown => {}
-        }
-        if control.enabled {
-            let effects = control.on_press.clone();
-            let (pid, is_row) = match &mut control.content {
-                Content::CheckBox { checked } => {
-                    *checked = !*checked;
-                    (window.pid, false)
-                }
-                Content::Row { .. } => (window.pid, true),
-                Content::Button { .. } | Content::MenuItem => (window.pid, false),
-                Content::Window(_)
-                | Content::Group
-                | Content::Panel
-                | Content::Label(_)
-                | Content::TextField { .. }
-                | Content::SecureField { .. }
-                | Content::TextArea { .. }
-                | Content::List
-                | Content::MenuBar
-                | Content::Menu
-                | Content::Slider { .. } => return Err(ActionRefusal::NotActionable),
-            };
-            if is_row {
-                window.select_row(node);
-            }
-            self.schedule(Some(pid), &effects, now);
-        }
-        match behavior {
-            PressBehavior::Unknown => Err(ActionRefusal::Unknown),
-            PressBehavior::Works | PressBehavior::Ignored | PressBehavior::Refused => Ok(()),
-        }
-    }
-
-    /// Writes the value of a control.
-    ///
-    /// # Errors
-    ///
-    /// See [`ActionRefusal`]; a text that is no number is refused by a slider.
-    pub(crate) fn write(
-        &mut self,
-        window_id: u32,
-        node: NodeId,
-        text: &str,
-        now: Instant,
-    ) -> Result<(), ActionRefusal> {
-        let window = self
-            .live_mut(window_id)
-            .ok_or(ActionRefusal::NotActionable)?;
-        let pid = window.pid;
-        let control = &mut window
-            .node_mut(node)
-            .ok_or(ActionRefusal::NotActionable)?
-            .control;
-        if !control.content.is_writable() {
-            return Err(ActionRefusal::NotActionable);
-        }
-        let behavior = control.write;
-        match behavior {
-            WriteBehavior::Refused => return Err(ActionRefusal::Refused),
-            WriteBehavior::Ignored => return Ok(()),
-            WriteBehavior::Works | WriteBehavior::Clamped | WriteBehavior::Unknown => {}
-        }
-        if !control.enabled {
-            return Err(ActionRefusal::Refused);
-        }
-        let taken: String = match behavior {
-            WriteBehavior::Clamped => text.chars().take(super::scenario::CLAMPED_CHARS).collect(),
-            WriteBehavior::Works
-            | WriteBehavior::Ignored
-            | WriteBehavior::Refused
-            | WriteBehavior::Unknown => text.to_owned(),
-        };
-        if !control.content.set_value(&taken) {
-            return Err(ActionRefusal::Refused);
-        }
-        let effects = control.on_change.clone();
-        self.schedule(Some(pid), &effects, now);
-        match behavior {
-            WriteBehavior::Unknown => Err(ActionRefusal::Unknown),
-            WriteBehavior::Works
-            | WriteBehavior::Clamped
-            | WriteBehavior::Ignored
-            | WriteBehavior::Refused => Ok(()),
-        }
+    /// Whether a person used pointer or keyboard a moment ago.
+    pub(crate) fn user_active(&self, now: Instant) -> bool {
+        let recent = |at: Instant| now.saturating_duration_since(at) < RECENT_INPUT;
+        self.scenario.user_active || self.user_input.is_some_and(recent)
     }
 
     fn find_app(&self, name: &str) -> Result<usize, LaunchRefusal> {
@@ -447,8 +367,7 @@ impl World {
     }
 
     fn topmost_pid(&self) -> Option<u32> {
-        self.windows
-            .iter()
+        self.shown_windows()
             .find(|window| window.layer == 0)
             .map(|window| window.pid)
     }

@@ -2,16 +2,23 @@
 
 mod actions;
 mod applications;
+mod faults;
+mod keys;
 mod laws;
+mod lists;
+mod menus;
 mod pixels;
+mod points;
 mod trees;
+mod windows;
 
 use std::time::Duration;
 
-use maka_cu_protocol::sets::ElementVerb;
+use maka_cu_protocol::sets::{ElementVerb, Path};
 use maka_cu_protocol::text::AppText;
 
 use super::*;
+use crate::backend::input::Gesture;
 
 /// A moment that every call of a test stays within; only a broken test meets it.
 fn soon() -> Deadline {
@@ -100,6 +107,57 @@ fn write(desktop: &VirtualDesktop, node: &RawNode, text: &str) -> Result<Perform
         &ElementCommand::SetValue(AppText::new(text)),
         &soon(),
     )
+}
+
+fn verb(
+    desktop: &VirtualDesktop,
+    node: &RawNode,
+    verb: ElementVerb,
+) -> Result<Performed, PerformError> {
+    desktop.perform(&node.node_ref, &ElementCommand::Perform(verb), &soon())
+}
+
+/// One control of the test window, from its keys in TOML; each is 30 points high.
+fn control(kind: &str, y: i32, keys: &str) -> String {
+    format!("[[apps.windows.controls]]\nkind = \"{kind}\"\nbounds = [10, {y}, 200, 30]\n{keys}\n")
+}
+
+/// The label `Log` of the test window, into which effects write what happened.
+fn log(y: i32) -> String {
+    control(
+        "label",
+        y,
+        "id = \"log\"\nlabel = \"Log\"\ntitle = \"nothing\"",
+    )
+}
+
+/// Writes a text into [`log`] when `cause` happens.
+fn logs(cause: &str, text: &str) -> String {
+    format!("{cause} = [{{ effect = \"set_text\", target = \"log\", text = \"{text}\" }}]\n")
+}
+
+/// What [`log`] says.
+fn logged(desktop: &VirtualDesktop) -> String {
+    title(&node(
+        desktop,
+        "Main",
+        maka_cu_protocol::roles::STATIC_TEXT,
+        "Log",
+    ))
+    .to_owned()
+}
+
+fn at(x: f64, y: f64) -> maka_cu_protocol::geometry::WindowPoint {
+    maka_cu_protocol::geometry::WindowPoint::try_new(x, y).unwrap()
+}
+
+/// A gesture in the test window by events for that window.
+fn gesture(desktop: &VirtualDesktop, gesture: Gesture, x: f64, y: f64) {
+    let key = window(desktop, "Main").key;
+    let at = at(x, y);
+    let command = PointCommand { gesture, at };
+    let done = desktop.point(key, &command, InputRoute::Window, &soon());
+    assert_eq!(done, Ok(Performed::by(Path::CgEventPid)), "{gesture:?}");
 }
 
 fn title(node: &RawNode) -> &str {

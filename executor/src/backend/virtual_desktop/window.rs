@@ -13,12 +13,12 @@ use crate::backend::desktop::{RunningApp, WindowInfo};
 use crate::backend::error::BackendError;
 use crate::deadline::Deadline;
 
-/// The window list, front to back.
+/// The window list, front to back; what is minimised is not in it.
 pub(super) fn list(world: &World) -> Vec<WindowInfo> {
-    let windows = world.windows();
-    windows
-        .iter()
-        .zip((1..=windows.len()).rev())
+    let shown = world.shown_windows().count();
+    world
+        .shown_windows()
+        .zip((1..=shown).rev())
         .map(|(window, z_index)| info(world, window, z_index))
         .collect()
 }

@@ -220,38 +220,11 @@ impl Canvas {
         (width / self.scale).ceil() as i32
     }
 
-    /// Sets the end of a line in a box, as a field does whose caret stands behind the last character. Answers where the
-    /// line ends, in points from the left of the box.
-    pub(super) fn text_tail(&mut self, line: &str, rect: Rect, style: TextStyle) -> i32 {
+    /// Sets as much of the start of a line as fits into its box, vertically centered.
+    pub(super) fn text_head(&mut self, line: &str, rect: Rect, style: TextStyle) {
         let face = self.face(style);
-        let shown = face.tail(line, rect.width as f32 * self.scale);
-        self.set_line(face, shown, rect, 0.0, style.color);
-        (face.width(shown) / self.scale).ceil() as i32
-    }
-
-    /// Sets text in lines of `line_height` points from the top of a box. Answers the box of the last line and where it
-    /// ends, in points from the left.
-    pub(super) fn paragraph(
-        &mut self,
-        text: &str,
-        rect: Rect,
-        line_height: i32,
-        style: TextStyle,
-    ) -> (Rect, i32) {
-        let face = self.face(style);
-        let max_lines = usize::try_from((rect.height / line_height).max(1)).expect("positive");
-        let mut last = (Rect::new(rect.x, rect.y, rect.width, line_height), 0);
-        for (index, line) in face
-            .wrap(text, rect.width as f32 * self.scale, max_lines)
-            .into_iter()
-            .enumerate()
-        {
-            let top = rect.y + line_height * i32::try_from(index).expect("few lines fit");
-            let line_box = Rect::new(rect.x, top, rect.width, line_height);
-            self.set_line(face, line, line_box, 0.0, style.color);
-            last = (line_box, (face.width(line) / self.scale).ceil() as i32);
-        }
-        last
+        let head = face.head(line, rect.width as f32 * self.scale);
+        self.set_line(face, head, rect, 0.0, style.color);
     }
 
     fn face(&self, style: TextStyle) -> Typeface {

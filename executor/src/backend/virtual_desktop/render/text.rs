@@ -4,6 +4,7 @@
 //! that what a client types shows up in the picture. There is no shaping: a letter stands after the one before it.
 //! Characters without a glyph show the face's box; control characters show nothing.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use ab_glyph::{Font as _, FontRef, Glyph, GlyphId, PxScale, ScaleFont as _, point};
@@ -84,17 +85,20 @@ impl Typeface {
     }
 
     /// `text` in lines of at most `width` pixels, broken at spaces where possible; at most `max_lines` lines.
-    pub(super) fn wrap<'a>(&self, text: &'a str, width: f32, max_lines: usize) -> Vec<&'a str> {
+    pub(super) fn wrap(&self, text: &str, width: f32, max_lines: usize) -> Vec<Range<usize>> {
         let mut lines = Vec::new();
+        let mut start = 0;
         for paragraph in text.split('\n') {
             let mut rest = paragraph.trim_end_matches('\r');
+            let mut at = start;
+            start += paragraph.len() + 1;
             loop {
                 if lines.len() == max_lines {
                     return lines;
                 }
                 let fitting = self.head(rest, width);
                 if fitting.len() == rest.len() {
-                    lines.push(rest);
+                    lines.push(at..at + rest.len());
                     break;
                 }
                 // At least one character goes into each line, so that a narrow box ends the loop too.
@@ -103,7 +107,8 @@ impl Typeface {
                     .rfind(' ')
                     .map_or(fitting.len(), |space| space + 1)
                     .max(first);
-                lines.push(rest[..end].trim_end());
+                lines.push(at..at + rest[..end].trim_end().len());
+                at += end;
                 rest = &rest[end..];
                 if rest.is_empty() {
                     break;
@@ -145,7 +150,8 @@ impl Typeface {
         }
     }
 
-    fn head<'a>(&self, line: &'a str, width: f32) -> &'a str {
+    /// The longest start of `line` that is at most `width` pixels wide.
+    pub(super) fn head<'a>(&self, line: &'a str, width: f32) -> &'a str {
         let mut used = 0.0;
         for (at, char) in line.char_indices() {
             used += self.advance(char);
@@ -191,7 +197,8 @@ mod tests {
     fn wrapping_keeps_every_word_and_ends_in_a_narrow_box() {
         let face = Typeface::new(Weight::Regular, 13.0);
         let text = "The market closes at six.\n\nGo before the meeting.";
-        let lines = face.wrap(text, 80.0, 100);
+        let lines = face.wrap(text, 80.0, 100).into_iter();
+        let lines: Vec<_> = lines.map(|line| &text[line]).collect();
         assert!(lines.iter().all(|line| face.width(line) <= 80.0));
         let words = |text: &str| {
             text.split_whitespace()

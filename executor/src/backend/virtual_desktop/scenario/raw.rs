@@ -14,8 +14,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    AppSpec, Color, ControlId, DisplaySpec, LaunchBehavior, Scenario, ScenarioError,
-    TITLE_BAR_HEIGHT, WindowSpec, WindowStyle,
+    AppSpec, Color, ControlId, DisplaySpec, InputRule, LaunchBehavior, Scenario, ScenarioError,
+    TITLE_BAR_HEIGHT, WindowRule, WindowRules, WindowSpec, WindowStyle,
 };
 use crate::backend::virtual_desktop::rect::Rect;
 use control::RawControl;
@@ -43,6 +43,8 @@ struct RawScenario {
     permissions: RawPermissions,
     #[serde(default)]
     screen_locked: bool,
+    #[serde(default)]
+    user_active: bool,
     apps: Vec<RawApp>,
     #[serde(default)]
     events: Vec<RawEffect>,
@@ -114,6 +116,22 @@ struct RawWindow {
     open: bool,
     #[serde(default)]
     menu_bar: bool,
+    #[serde(default = "obeys", rename = "move")]
+    moving: WindowRule,
+    #[serde(default = "obeys", rename = "resize")]
+    resizing: WindowRule,
+    #[serde(default = "obeys", rename = "minimize")]
+    minimizing: WindowRule,
+    #[serde(default)]
+    min_size: Option<[i32; 2]>,
+    #[serde(default)]
+    max_size: Option<[i32; 2]>,
+    #[serde(default)]
+    lag_ms: u32,
+    #[serde(default = "background")]
+    input: InputRule,
+    #[serde(default)]
+    modal_for: Option<String>,
     #[serde(default)]
     controls: Vec<RawControl>,
 }
@@ -128,6 +146,14 @@ const fn yes() -> bool {
 
 const fn opens() -> LaunchBehavior {
     LaunchBehavior::Opens
+}
+
+const fn obeys() -> WindowRule {
+    WindowRule::Works
+}
+
+const fn background() -> InputRule {
+    InputRule::Background
 }
 
 const fn standard() -> WindowStyle {
@@ -176,6 +202,7 @@ impl Checker<'_> {
         let mut apps = Vec::new();
         let mut windows = Vec::new();
         let mut waiting = Vec::new();
+        let mut modal = Vec::new();
         for (app, raw_app) in raw.apps.into_iter().enumerate() {
             apps.push(self.app(app, &raw_app)?);
             for raw_window in raw_app.windows {
@@ -183,6 +210,9 @@ impl Checker<'_> {
                     app: Some(app),
                     window: Some(windows.len()),
                 };
+                if let Some(blocked) = &raw_window.modal_for {
+                    modal.push((windows.len(), blocked.clone(), raw_window.id.span()));
+                }
                 let (window, effects) = self.window(place, raw_window)?;
                 windows.push(window);
                 waiting.extend(effects);
@@ -204,6 +234,19 @@ impl Checker<'_> {
             let advice = format!("at most {MAX_CONTROLS} controls fit; generate fewer");
             return Err(self.invalid(&(0..0), "apps.windows.controls", advice));
         }
+        for (window, blocked, span) in modal {
+            let found = self.names.windows.get(&blocked).copied();
+            let of_app =
+                |other: &usize| *other != window && windows[*other].app == windows[window].app;
+            windows[window].rules.modal_for = Some(found.filter(of_app).ok_or_else(|| {
+                let field = format!("windows.{}.modal_for", windows[window].id);
+                self.invalid(
+                    &span,
+                    field,
+                    "write the id of another window of this application",
+                )
+            })?);
+        }
         // Effects come last, because they may name a window that stands further down in the file.
         for pending in waiting {
             let effects = self.effects(pending.place, pending.effects, &windows)?;
@@ -211,6 +254,8 @@ impl Checker<'_> {
             match pending.cause {
                 Cause::Press => control.on_press = effects,
                 Cause::Change => control.on_change = effects,
+                Cause::Open => control.on_open = effects,
+                Cause::Hover => control.on_hover = effects,
             }
         }
         let events = self.effects(
@@ -226,6 +271,7 @@ impl Checker<'_> {
             accessibility: raw.permissions.accessibility,
             screen_recording: raw.permissions.screen_recording,
             screen_locked: raw.screen_locked,
+            user_active: raw.user_active,
             apps,
             windows,
             events,
@@ -345,7 +391,7 @@ impl Checker<'_> {
         raw: RawWindow,
     ) -> Result<(WindowSpec, Vec<Waiting>), ScenarioError> {
         let span = raw.id.span();
-        let id = raw.id.into_inner();
+        let id = raw.id.get_ref().clone();
         let index = place.window.expect("the caller numbers the window");
         if id.is_empty() || id.contains('/') {
             return Err(self.invalid(&span, "windows.id", "write a name without `/`"));
@@ -369,8 +415,10 @@ impl Checker<'_> {
                 "write a width and a height of 80 to 4096 points",
             ));
         }
+        let rules = self.rules(&span, &id, &raw)?;
         let mut window = WindowSpec {
             id,
+            rules,
             app: place.app.expect("the caller numbers the application"),
             title: raw.title,
             style: raw.style,
@@ -385,6 +433,41 @@ impl Checker<'_> {
             waiting.extend(self.control(place, &mut window, control)?);
         }
         Ok((window, waiting))
+    }
+
+    fn rules(
+        &self,
+        span: &Range<usize>,
+        id: &str,
+        raw: &RawWindow,
+    ) -> Result<WindowRules, ScenarioError> {
+        let [min_size, max_size] = [
+            raw.min_size.unwrap_or([*WINDOW_SIDE.start(); 2]),
+            raw.max_size.unwrap_or([*WINDOW_SIDE.end(); 2]),
+        ];
+        let in_order = (0..2).all(|side| {
+            WINDOW_SIDE.contains(&min_size[side])
+                && WINDOW_SIDE.contains(&max_size[side])
+                && min_size[side] <= max_size[side]
+        });
+        if !in_order {
+            let advice = "write [width, height], each 80 to 4096 points and not above `max_size`";
+            return Err(self.invalid(span, format!("windows.{id}.min_size"), advice));
+        }
+        if raw.minimizing == WindowRule::Clamped {
+            let advice = "write `works`, `fixed`, `ignored`, `refused` or `unknown`";
+            return Err(self.invalid(span, format!("windows.{id}.minimize"), advice));
+        }
+        Ok(WindowRules {
+            moving: raw.moving,
+            resizing: raw.resizing,
+            minimizing: raw.minimizing,
+            min_size,
+            max_size,
+            lag: self.delay(span, &format!("windows.{id}.lag_ms"), raw.lag_ms)?,
+            input: raw.input,
+            modal_for: None,
+        })
     }
 
     fn delay(
@@ -429,6 +512,8 @@ struct Waiting {
 enum Cause {
     Press,
     Change,
+    Open,
+    Hover,
 }
 
 /// The area in which a window's controls may lie, in window-local points.

@@ -325,11 +325,11 @@ proptest! {
     }
 }
 
-/// The example of the README is a scenario, and every name in its tables is one that the reader knows.
+/// The example of the reference is a scenario, and every name that the reader knows is in it.
 #[test]
-fn the_readme_tells_the_truth() {
-    let readme = include_str!("../README.md");
-    let example = readme
+fn the_reference_tells_the_truth() {
+    let reference = include_str!("../../../../../docs/virtual-desktop.md");
+    let example = reference
         .split("```")
         .find_map(|part| part.strip_prefix("toml\n"))
         .unwrap();
@@ -344,12 +344,24 @@ fn the_readme_tells_the_truth() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
+    let button = |keys: &str| {
+        control(&format!(
+            "kind = \"button\"\ntitle = \"B\"\nbounds = [0, 40, 80, 30]\n{keys}"
+        ))
+    };
     let asked = [
+        "knob = 1".to_owned(),
+        "[[apps]]\nknob = 1".to_owned(),
+        with_controls("knob = 1"),
+        with_controls("style = \"knob\""),
+        with_controls("move = \"knob\""),
+        with_controls("input = \"knob\""),
         control("kind = \"knob\""),
-        control(
-            "kind = \"button\"\ntitle = \"B\"\nbounds = [0, 40, 80, 30]\non_press = [{ effect = \"explode\" }]",
-        ),
-        control("kind = \"button\"\nknob = 1"),
+        button("knob = 1"),
+        button("press = \"knob\""),
+        button("focus = \"knob\""),
+        button("on_press = [{ effect = \"explode\" }]"),
+        button("on_press = [{ effect = \"noop\", knob = 1 }]"),
     ];
     for text in asked {
         let Err(error) = Scenario::parse(&text) else {
@@ -357,8 +369,9 @@ fn the_readme_tells_the_truth() {
         };
         for name in known(&error.to_string()) {
             assert!(
-                readme.contains(&format!("`{name}`")) || readme.contains(&format!("{name} = ")),
-                "the README does not mention `{name}`"
+                reference.contains(&format!("`{name}`"))
+                    || reference.contains(&format!("{name} = ")),
+                "the reference does not mention `{name}`"
             );
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{LiveWindow, Stacking, World};
 use crate::backend::virtual_desktop::scenario::{
-    Change, Content, ControlId, Template, TemplatePart,
+    Behaviors, Change, Content, ControlId, Template, TemplatePart,
 };
 
 impl World {
@@ -66,13 +66,43 @@ impl World {
                     (window.bounds.x, window.bounds.y) = (*x, *y);
                 }
             }
-            Change::RaiseWindow(window) => {
-                if let Some(index) = self.instance(origin, *window) {
-                    let window = self.windows.remove(index);
-                    self.frontmost = Some(window.pid);
-                    self.stack(window, Stacking::Front);
+            Change::ResizeWindow(window, width, height) => {
+                if let Some(window) = self.instance_mut(origin, *window) {
+                    window.resize(*width, *height);
                 }
             }
+            Change::RaiseWindow(window) => {
+                if let Some(index) = self.instance(origin, *window) {
+                    self.activate(index);
+                }
+            }
+            Change::MinimizeWindow(window) => {
+                if let Some(window) = self.instance_mut(origin, *window) {
+                    window.minimized = true;
+                    self.settle_foreground();
+                }
+            }
+            Change::RestoreWindow(window) => {
+                if let Some(window) = self.instance_mut(origin, *window) {
+                    window.minimized = false;
+                    self.settle_foreground();
+                }
+            }
+            Change::Focus(id) => {
+                if let Some(window) = self.instance_mut(origin, id.window)
+                    && let Some(node) = window.node_of(id.control)
+                {
+                    window.set_focus(Some(node));
+                }
+            }
+            Change::SetBehavior(id, behavior) => {
+                if let Some(window) = self.instance_mut(origin, id.window)
+                    && let Some(node) = window.control_mut(id.control)
+                {
+                    node.control.behavior = Behaviors::all(*behavior);
+                }
+            }
+            Change::UserInput => self.user_input = Some(now),
             Change::OpenWindow(window) => self.open_on_behalf(origin, *window, now),
             Change::CloseWindow(window) => {
                 if let Some(index) = self.instance(origin, *window) {
@@ -111,6 +141,12 @@ impl World {
             | Change::SetEnabled(..)
             | Change::Remove(_)
             | Change::MoveWindow(..)
+            | Change::ResizeWindow(..)
+            | Change::MinimizeWindow(_)
+            | Change::RestoreWindow(_)
+            | Change::Focus(_)
+            | Change::SetBehavior(..)
+            | Change::UserInput
             | Change::RaiseWindow(_)
             | Change::OpenWindow(_)
             | Change::CloseWindow(_)
@@ -151,11 +187,20 @@ impl World {
         self.settle_foreground();
     }
 
+    /// Brings a window to the front, back onto the screen if need be, and its application to the foreground.
+    pub(super) fn activate(&mut self, index: usize) {
+        let mut window = self.windows.remove(index);
+        if window.minimized {
+            Arc::make_mut(&mut window).minimized = false;
+        }
+        self.frontmost = Some(window.pid);
+        self.stack(window, Stacking::Front);
+    }
+
     /// Gives the foreground to the topmost window's process when its owner has no window any more.
-    fn settle_foreground(&mut self) {
+    pub(super) fn settle_foreground(&mut self) {
         if !self
-            .windows
-            .iter()
+            .shown_windows()
             .any(|window| window.layer == 0 && Some(window.pid) == self.frontmost)
         {
             self.frontmost = self.topmost_pid();

@@ -1,11 +1,13 @@
 //! One open window and the controls in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
+use super::edit::Selection;
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
-    Color, Content, ControlSpec, Scenario, WindowStyle, row_bounds,
+    Color, Content, ControlSpec, Recycled, Scenario, WindowRules, WindowStyle, row_bounds,
+    rows_shown,
 };
 
 /// Identity of a node, unique for the life of the desktop.
@@ -23,6 +25,12 @@ pub(crate) struct Node {
     pub(crate) children: Vec<NodeId>,
     /// What it is and holds now.
     pub(crate) control: ControlSpec,
+    /// The selection in its text, if it has one.
+    pub(crate) selection: Selection,
+    /// How far its content is scrolled, in points.
+    pub(crate) scroll: i32,
+    /// Whether a mouse button is held down on it.
+    pub(crate) held: bool,
 }
 
 /// An open window.
@@ -48,6 +56,14 @@ pub(crate) struct LiveWindow {
     pub(crate) root: NodeId,
     /// The menu bar, if its application has one.
     pub(crate) menu_bar: Option<NodeId>,
+    /// The menu that is open over the controls.
+    pub(crate) menu: Option<NodeId>,
+    /// The nodes that a context menu belongs to.
+    pub(super) menus: HashSet<NodeId>,
+    /// Whether it is off the screen.
+    pub(crate) minimized: bool,
+    /// How it takes being handled.
+    pub(crate) rules: WindowRules,
     opened: Instant,
     /// Ordered by age: a control that is drawn over another one comes later.
     nodes: BTreeMap<NodeId, Node>,
@@ -78,6 +94,10 @@ impl LiveWindow {
             accent: scenario.apps[window.app].accent,
             root: 0,
             menu_bar: None,
+            menu: None,
+            menus: HashSet::new(),
+            minimized: false,
+            rules: window.rules,
             opened: now,
             nodes: BTreeMap::new(),
             by_control: HashMap::new(),
@@ -93,6 +113,13 @@ impl LiveWindow {
             live.menu_bar = Some(live.add(None, bar, next_node));
         }
         for (index, control) in window.controls.iter().enumerate() {
+            if is_in_context_menu(&window.controls, control) {
+                let owner = control
+                    .parent
+                    .map_or(Some(live.root), |owner| live.node_of(owner));
+                live.menus.extend(owner);
+                continue;
+            }
             let parent = match control.parent {
                 Some(parent) => live.by_control.get(&parent).copied(),
                 None if matches!(control.content, Content::Menu) => live.menu_bar,
@@ -100,6 +127,7 @@ impl LiveWindow {
             };
             let node = live.add(parent, control.clone(), next_node);
             live.by_control.insert(index, node);
+            live.add_recycled_rows(node, next_node);
         }
         live
     }
@@ -107,11 +135,6 @@ impl LiveWindow {
     /// A node that is still there.
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(&id)
-    }
-
-    /// Every node, a later one drawn over an earlier one.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.values()
     }
 
     /// The name of a node at `now`: the window's title, or the control's, with the count of a restless one.
@@ -129,6 +152,40 @@ impl LiveWindow {
         }
     }
 
+    /// Where a node lies now, in window-local points: a row moves as its list is scrolled.
+    pub(crate) fn place(&self, node: &Node) -> Rect {
+        let bounds = node.control.bounds;
+        match self.list_of(node) {
+            Some(list) => bounds.moved(0, -list.scroll),
+            None => bounds,
+        }
+    }
+
+    /// The list that a node is a row of.
+    pub(crate) fn list_of(&self, node: &Node) -> Option<&Node> {
+        if !matches!(node.control.content, Content::Row { .. }) {
+            return None;
+        }
+        node.parent.and_then(|list| self.node(list))
+    }
+
+    /// The nodes with their ids, a later one drawn over an earlier one, those of an open menu last.
+    pub(crate) fn in_paint_order(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> {
+        let in_menu = |id: &NodeId, node: &Node| {
+            self.menu
+                .is_some_and(|menu| *id == menu || node.parent == Some(menu))
+        };
+        let all = || self.nodes.iter().map(|(id, node)| (*id, node));
+        let below = all().filter(move |(id, node)| !in_menu(id, node));
+        below.chain(all().filter(move |(id, node)| in_menu(id, node)))
+    }
+
+    /// The control of the scenario that a node came from.
+    pub(super) fn control_of(&self, id: NodeId) -> Option<usize> {
+        let found = self.by_control.iter().find(|(_, node)| **node == id);
+        found.map(|(control, _)| *control)
+    }
+
     pub(super) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         self.nodes.get_mut(&id)
     }
@@ -138,6 +195,11 @@ impl LiveWindow {
         self.nodes.get(self.by_control.get(&index)?)
     }
 
+    /// As [`LiveWindow::control`], its id.
+    pub(super) fn node_of(&self, index: usize) -> Option<NodeId> {
+        self.by_control.get(&index).copied()
+    }
+
     /// As [`LiveWindow::control`], to change it.
     pub(super) fn control_mut(&mut self, index: usize) -> Option<&mut Node> {
         self.nodes.get_mut(self.by_control.get(&index)?)
@@ -145,9 +207,16 @@ impl LiveWindow {
 
     /// Takes a control out, with everything in it.
     pub(super) fn remove_control(&mut self, index: usize) {
-        let Some(id) = self.by_control.get(&index).copied() else {
+        if let Some(id) = self.by_control.get(&index).copied() {
+            self.remove(id);
+        }
+    }
+
+    /// Takes a node out, with everything in it.
+    pub(super) fn remove(&mut self, id: NodeId) {
+        if id == self.root {
             return;
-        };
+        }
         let Some(removed) = self.nodes.remove(&id) else {
             return;
         };
@@ -159,10 +228,15 @@ impl LiveWindow {
         }
         let mut waiting = removed.children;
         while let Some(id) = waiting.pop() {
-            if let Some(node) = self.nodes.remove(&id) {
+            if id != self.root
+                && let Some(node) = self.nodes.remove(&id)
+            {
                 waiting.extend(node.children);
             }
         }
+        self.menu = self.menu.filter(|menu| self.nodes.contains_key(menu));
+        self.by_control
+            .retain(|_, node| self.nodes.contains_key(node));
     }
 
     /// Adds a row at the end of a list.
@@ -172,9 +246,19 @@ impl LiveWindow {
         let Some(list) = self.by_control.get(&index).copied() else {
             return;
         };
-        let Some(node) = self.nodes.get(&list) else {
+        let Some(node) = self.nodes.get_mut(&list) else {
             return;
         };
+        if let Content::List {
+            recycled: Some(Recycled { rows, .. }),
+        } = &mut node.control.content
+        {
+            if rows.len() < MAX_ROWS {
+                rows.push(title);
+                self.add_recycled_rows(list, next_node);
+            }
+            return;
+        }
         if node.children.len() < MAX_ROWS {
             let bounds = row_bounds(node.control.bounds, node.children.len());
             let row = ControlSpec::plain(None, bounds, Content::Row { selected: false });
@@ -189,18 +273,129 @@ impl LiveWindow {
         }
     }
 
+    /// Gives a recycled list as many row controls as it shows, and those what lies in view.
+    fn add_recycled_rows(&mut self, list: NodeId, next_node: &mut NodeId) {
+        let Some(node) = self.nodes.get(&list) else {
+            return;
+        };
+        let Content::List {
+            recycled: Some(Recycled { rows, .. }),
+        } = &node.control.content
+        else {
+            return;
+        };
+        let bounds = node.control.bounds;
+        for _ in node.children.len()..rows.len().min(rows_shown(bounds)) {
+            let row = ControlSpec::plain(
+                None,
+                row_bounds(bounds, 0),
+                Content::Row { selected: false },
+            );
+            self.add(Some(list), row, next_node);
+        }
+        self.refill(list);
+    }
+
+    /// Puts into the row controls of a recycled list what lies in view.
+    pub(super) fn refill(&mut self, list: NodeId) {
+        let Some(node) = self.nodes.get(&list) else {
+            return;
+        };
+        let Content::List {
+            recycled: Some(Recycled { rows, selected }),
+        } = node.control.content.clone()
+        else {
+            return;
+        };
+        let bounds = node.control.bounds;
+        let first = super::scroll::first_row(node);
+        for (row, id) in (first..).zip(node.children.clone()) {
+            if let Some(node) = self.nodes.get_mut(&id) {
+                node.control.title = rows.get(row).cloned();
+                node.control.bounds = row_bounds(bounds, row);
+                node.control.content = Content::Row {
+                    selected: selected == Some(row),
+                };
+            }
+        }
+    }
+
     /// Makes `row` the selected row of its list.
     pub(super) fn select_row(&mut self, row: NodeId) {
-        let list = self.nodes.get(&row).and_then(|node| node.parent);
-        let rows = list
-            .and_then(|list| self.nodes.get(&list))
-            .map(|list| list.children.clone());
-        for id in rows.unwrap_or_default() {
+        let Some(list) = self.nodes.get(&row).and_then(|node| node.parent) else {
+            return;
+        };
+        let Some(node) = self.nodes.get_mut(&list) else {
+            return;
+        };
+        let first = super::scroll::first_row(node);
+        let children = node.children.clone();
+        if let Content::List {
+            recycled: Some(Recycled { selected, .. }),
+        } = &mut node.control.content
+        {
+            *selected = children
+                .iter()
+                .position(|child| *child == row)
+                .map(|place| first + place);
+            self.refill(list);
+            return;
+        }
+        for id in children {
             if let Some(node) = self.nodes.get_mut(&id) {
                 node.control.content = Content::Row {
                     selected: id == row,
                 };
             }
+        }
+    }
+
+    /// Gives the focus to a node, or to none.
+    pub(super) fn set_focus(&mut self, focus: Option<NodeId>) {
+        for (id, node) in &mut self.nodes {
+            node.control.focused = Some(*id) == focus;
+        }
+    }
+
+    /// The node that has the focus.
+    pub(super) fn focus(&self) -> Option<NodeId> {
+        let mut nodes = self.nodes.iter();
+        nodes
+            .find(|(_, node)| node.control.focused)
+            .map(|(id, _)| *id)
+    }
+
+    /// Opens the menu of a control at a place, in place of another one that is open.
+    pub(super) fn add_menu(
+        &mut self,
+        owner: NodeId,
+        menu: ControlSpec,
+        items: Vec<(Option<usize>, ControlSpec)>,
+        next_node: &mut NodeId,
+    ) {
+        self.close_menu();
+        let menu = self.add(Some(owner), menu, next_node);
+        for (control, item) in items {
+            let node = self.add(Some(menu), item, next_node);
+            if let Some(control) = control {
+                self.by_control.insert(control, node);
+            }
+        }
+        self.menu = Some(menu);
+    }
+
+    /// Closes the open menu.
+    pub(super) fn close_menu(&mut self) {
+        if let Some(menu) = self.menu.take() {
+            self.remove(menu);
+        }
+    }
+
+    /// Gives the window another size; what lies inside stays where it is.
+    pub(super) fn resize(&mut self, width: i32, height: i32) {
+        (self.bounds.width, self.bounds.height) = (width, height);
+        if let Some(root) = self.nodes.get_mut(&self.root) {
+            root.control.bounds = Rect::new(0, 0, width, height);
         }
     }
 
@@ -224,6 +419,9 @@ impl LiveWindow {
                 parent,
                 children,
                 control,
+                selection: Selection::AT_END,
+                scroll: 0,
+                held: false,
             },
         );
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(&parent)) {
@@ -231,4 +429,13 @@ impl LiveWindow {
         }
         id
     }
+}
+
+/// Whether a control of the scenario is there only while a menu is open.
+fn is_in_context_menu(controls: &[ControlSpec], control: &ControlSpec) -> bool {
+    let is_menu = |control: &ControlSpec| matches!(control.content, Content::ContextMenu);
+    is_menu(control)
+        || control
+            .parent
+            .is_some_and(|parent| is_menu(&controls[parent]))
 }

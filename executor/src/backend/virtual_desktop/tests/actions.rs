@@ -1,7 +1,6 @@
 //! Presses, writes, and what they bring about.
 
 use maka_cu_protocol::roles;
-use maka_cu_protocol::sets::Path;
 
 use super::*;
 

@@ -295,13 +295,14 @@ fn the_debug_form_shows_no_text() {
 fn doctor_reads_the_scenario() {
     let findings = diagnose(None);
     assert!(findings.iter().all(|finding| finding.ok));
-    let absent = diagnose(Some(Path::new("/nonexistent/scenario.toml")));
+    let absent = diagnose(Some(FilePath::new("/nonexistent/scenario.toml")));
     assert!(
         absent
             .iter()
             .all(|finding| !finding.ok && finding.remedy.is_some())
     );
-    let Err(refusal) = VirtualDesktop::open(Some(Path::new("/nonexistent/scenario.toml"))) else {
+    let Err(refusal) = VirtualDesktop::open(Some(FilePath::new("/nonexistent/scenario.toml")))
+    else {
         panic!("an absent scenario is opened");
     };
     assert!(refusal.to_string().contains("/nonexistent/scenario.toml"));

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use maka_cu_protocol::keys::Key;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -12,12 +13,15 @@ use super::effect::{Place, RawEffect};
 use super::{Cause, Checker, Waiting, content_area};
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
-    Content, ControlId, ControlSpec, LabelStyle, PressBehavior, ScenarioError, WindowSpec,
-    WriteBehavior, row_bounds,
+    Behavior, Behaviors, ButtonPart, CLAMPED_CHARS, Content, ControlId, ControlSpec, FocusBehavior,
+    LabelStyle, Recycled, ScenarioError, Shortcut, WindowSpec, row_bounds,
 };
 
 /// Most rows or nested groups that one control generates.
 const MAX_GENERATED: usize = 40_000;
+
+/// Most choices of one pop-up button.
+const MAX_CHOICES: usize = 24;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,13 +52,27 @@ pub(super) struct RawControl {
     #[serde(default)]
     default: Option<bool>,
     #[serde(default)]
+    cancel: Option<bool>,
+    #[serde(default)]
     checked: Option<bool>,
+    #[serde(default)]
+    choices: Option<Vec<String>>,
+    #[serde(default)]
+    chosen: Option<usize>,
+    #[serde(default)]
+    percent: Option<u8>,
+    #[serde(default)]
+    shortcut: Option<String>,
+    #[serde(default)]
+    max_chars: Option<usize>,
     #[serde(default)]
     rows: Option<Vec<String>>,
     #[serde(default)]
     generated_rows: Option<usize>,
     #[serde(default)]
     selected: Option<usize>,
+    #[serde(default)]
+    recycled: Option<bool>,
     #[serde(default)]
     number: Option<f64>,
     #[serde(default)]
@@ -68,9 +86,15 @@ pub(super) struct RawControl {
     #[serde(default)]
     cyclic: Option<bool>,
     #[serde(default)]
-    press: Option<PressBehavior>,
+    press: Option<Behavior>,
     #[serde(default)]
-    write: Option<WriteBehavior>,
+    write: Option<RawWrite>,
+    #[serde(default)]
+    focus: Option<FocusBehavior>,
+    #[serde(default)]
+    keys: Option<Behavior>,
+    #[serde(default)]
+    scroll: Option<Behavior>,
     #[serde(default)]
     slow_ms: u32,
     #[serde(default)]
@@ -79,6 +103,36 @@ pub(super) struct RawControl {
     on_press: Option<Vec<RawEffect>>,
     #[serde(default)]
     on_change: Option<Vec<RawEffect>>,
+    #[serde(default)]
+    on_open: Option<Vec<RawEffect>>,
+    #[serde(default)]
+    on_hover: Option<Vec<RawEffect>>,
+}
+
+/// [`Behavior`] and one more word, which is a limit rather than a behavior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RawWrite {
+    Works,
+    Ignored,
+    Clamped,
+    Refused,
+    Unknown,
+    Hangs,
+    Vanishes,
+}
+
+impl RawWrite {
+    const fn behavior(self) -> Behavior {
+        match self {
+            Self::Works | Self::Clamped => Behavior::Works,
+            Self::Ignored => Behavior::Ignored,
+            Self::Refused => Behavior::Refused,
+            Self::Unknown => Behavior::Unknown,
+            Self::Hangs => Behavior::Hangs,
+            Self::Vanishes => Behavior::Vanishes,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -87,15 +141,21 @@ enum Kind {
     Group,
     Panel,
     Label,
+    Image,
+    Progress,
     Button,
+    Link,
     TextField,
     SecureField,
     TextArea,
     CheckBox,
+    RadioButton,
+    PopUpButton,
     List,
     Slider,
     Menu,
     MenuItem,
+    ContextMenu,
 }
 
 impl Kind {
@@ -104,19 +164,50 @@ impl Kind {
     }
 
     const fn is_pressed(self) -> bool {
-        matches!(self, Self::Button | Self::CheckBox | Self::MenuItem)
+        matches!(
+            self,
+            Self::Button
+                | Self::Link
+                | Self::CheckBox
+                | Self::RadioButton
+                | Self::PopUpButton
+                | Self::MenuItem
+        )
     }
 
     const fn is_written(self) -> bool {
         self.is_text() || matches!(self, Self::Slider)
     }
 
+    /// Whether it holds something that a person changes.
+    const fn changes(self) -> bool {
+        self.is_written()
+            || matches!(
+                self,
+                Self::CheckBox | Self::RadioButton | Self::PopUpButton | Self::List
+            )
+    }
+
+    const fn is_focused(self) -> bool {
+        self.changes() || matches!(self, Self::Button | Self::Link)
+    }
+
+    const fn scrolls(self) -> bool {
+        matches!(self, Self::List | Self::TextArea)
+    }
+
     const fn is_container(self) -> bool {
         matches!(self, Self::Group | Self::Panel)
     }
 
+    /// Whether it has no place of its own in the window.
     const fn is_menu(self) -> bool {
-        matches!(self, Self::Menu | Self::MenuItem)
+        matches!(self, Self::Menu | Self::MenuItem | Self::ContextMenu)
+    }
+
+    /// Whether a click or an action of its own does something to it.
+    const fn is_acted_on(self) -> bool {
+        self.is_pressed() || self.changes()
     }
 }
 
@@ -219,13 +310,25 @@ impl Checker<'_> {
             enabled: raw.enabled,
             focused: raw.focused,
             content: self.content(&raw, &field)?,
-            press: raw.press.unwrap_or(PressBehavior::Works),
-            write: raw.write.unwrap_or(WriteBehavior::Works),
+            behavior: Behaviors {
+                press: raw.press.unwrap_or_default(),
+                write: raw.write.map_or(Behavior::Works, RawWrite::behavior),
+                focus: raw.focus.unwrap_or_default(),
+                keys: raw.keys.unwrap_or_default(),
+                scroll: raw.scroll.unwrap_or_default(),
+            },
+            max_chars: match raw.write {
+                Some(RawWrite::Clamped) => Some(raw.max_chars.unwrap_or(CLAMPED_CHARS)),
+                Some(_) | None => raw.max_chars,
+            },
+            shortcut: self.shortcut(&raw, &field)?,
             slow: self.delay(&span, &field("slow_ms"), raw.slow_ms)?,
             restless: restless.map(|period| Duration::from_millis(u64::from(period))),
             cyclic: raw.cyclic.unwrap_or(false),
             on_press: Vec::new(),
             on_change: Vec::new(),
+            on_open: Vec::new(),
+            on_hover: Vec::new(),
         };
         for count in [raw.generated_rows, raw.nested_groups]
             .into_iter()
@@ -236,21 +339,32 @@ impl Checker<'_> {
                 return Err(self.invalid(&span, field("generated_rows"), advice));
             }
         }
-        let rows = raw.rows.unwrap_or_default();
-        if raw
-            .selected
-            .is_some_and(|selected| selected >= rows.len() + raw.generated_rows.unwrap_or(0))
-        {
+        let generated = (1..=raw.generated_rows.unwrap_or(0)).map(|number| format!("Row {number}"));
+        let rows: Vec<String> = raw
+            .rows
+            .unwrap_or_default()
+            .into_iter()
+            .chain(generated)
+            .collect();
+        if raw.selected.is_some_and(|selected| selected >= rows.len()) {
             return Err(self.invalid(
                 &span,
                 field("selected"),
                 "write the index of a row, the first being 0",
             ));
         }
-        window.menu_bar |= kind.is_menu();
+        window.menu_bar |= kind == Kind::Menu;
         window.controls.push(spec);
-        let generated = (1..=raw.generated_rows.unwrap_or(0)).map(|number| format!("Row {number}"));
-        for (row, title) in rows.into_iter().chain(generated).enumerate() {
+        let rows = match &mut window.controls[index].content {
+            Content::List {
+                recycled: Some(recycled),
+            } => {
+                recycled.rows = rows;
+                Vec::new()
+            }
+            _ => rows,
+        };
+        for (row, title) in rows.into_iter().enumerate() {
             let content = Content::Row {
                 selected: raw.selected == Some(row),
             };
@@ -267,7 +381,12 @@ impl Checker<'_> {
                 Content::Group,
             ));
         }
-        let causes = [(Cause::Press, raw.on_press), (Cause::Change, raw.on_change)];
+        let causes = [
+            (Cause::Press, raw.on_press),
+            (Cause::Change, raw.on_change),
+            (Cause::Open, raw.on_open),
+            (Cause::Hover, raw.on_hover),
+        ];
         let waiting = causes.into_iter().filter_map(|(cause, effects)| {
             Some(Waiting {
                 place,
@@ -292,7 +411,19 @@ impl Checker<'_> {
             ("value", raw.value.is_some(), kind.is_text()),
             ("style", raw.style.is_some(), kind == Kind::Label),
             ("default", raw.default.is_some(), kind == Kind::Button),
-            ("checked", raw.checked.is_some(), kind == Kind::CheckBox),
+            ("cancel", raw.cancel.is_some(), kind == Kind::Button),
+            (
+                "checked",
+                raw.checked.is_some(),
+                matches!(kind, Kind::CheckBox | Kind::RadioButton),
+            ),
+            ("choices", raw.choices.is_some(), kind == Kind::PopUpButton),
+            ("chosen", raw.chosen.is_some(), kind == Kind::PopUpButton),
+            ("percent", raw.percent.is_some(), kind == Kind::Progress),
+            ("shortcut", raw.shortcut.is_some(), kind.is_pressed()),
+            ("max_chars", raw.max_chars.is_some(), kind.is_text()),
+            ("recycled", raw.recycled.is_some(), kind == Kind::List),
+            ("focused", raw.focused, kind.is_focused()),
             ("rows", raw.rows.is_some(), kind == Kind::List),
             (
                 "generated_rows",
@@ -310,10 +441,15 @@ impl Checker<'_> {
                 kind == Kind::Group,
             ),
             ("cyclic", raw.cyclic.is_some(), kind.is_container()),
-            ("press", raw.press.is_some(), kind.is_pressed()),
+            ("press", raw.press.is_some(), kind.is_acted_on()),
             ("on_press", raw.on_press.is_some(), kind.is_pressed()),
             ("write", raw.write.is_some(), kind.is_written()),
-            ("on_change", raw.on_change.is_some(), kind.is_written()),
+            ("focus", raw.focus.is_some(), kind.is_focused()),
+            ("keys", raw.keys.is_some(), kind.is_focused()),
+            ("scroll", raw.scroll.is_some(), kind.scrolls()),
+            ("on_change", raw.on_change.is_some(), kind.changes()),
+            ("on_open", raw.on_open.is_some(), kind == Kind::List),
+            ("on_hover", raw.on_hover.is_some(), !kind.is_menu()),
         ];
         match keys.into_iter().find(|(_, given, legal)| *given && !legal) {
             Some((key, ..)) => {
@@ -343,32 +479,78 @@ impl Checker<'_> {
                 .map(|id| id.control),
         };
         let fits = |index: &usize| match window.controls[*index].content {
-            Content::Menu => kind == Kind::MenuItem,
+            Content::Menu | Content::ContextMenu if kind == Kind::MenuItem => true,
+            Content::Menu | Content::MenuItem | Content::ContextMenu | Content::MenuBar => false,
+            _ if kind == Kind::ContextMenu => true,
             Content::Group | Content::Panel => !kind.is_menu(),
             Content::Window(_)
             | Content::Label(_)
+            | Content::Image
+            | Content::Progress { .. }
             | Content::Button { .. }
+            | Content::Link
             | Content::TextField { .. }
             | Content::SecureField { .. }
             | Content::TextArea { .. }
             | Content::CheckBox { .. }
-            | Content::List
+            | Content::RadioButton { .. }
+            | Content::PopUpButton { .. }
+            | Content::List { .. }
             | Content::Row { .. }
-            | Content::MenuBar
-            | Content::MenuItem
             | Content::Slider { .. } => false,
         };
         match found.filter(fits) {
             Some(index) => Ok(Some(index)),
             None => {
-                let advice = if kind.is_menu() {
-                    "a `menu_item` stands in a `menu` that is written above it; a `menu` stands in nothing"
-                } else {
-                    "write the id of a `group` or `panel` of this window that is written above"
+                let advice = match kind {
+                    Kind::MenuItem | Kind::Menu => {
+                        "a `menu_item` stands in a `menu` or `context_menu` that is written above it; a `menu` stands in nothing"
+                    }
+                    Kind::ContextMenu => {
+                        "write the id of the control that the menu belongs to, written above"
+                    }
+                    _ => {
+                        "write the id of a `group` or `panel` of this window that is written above"
+                    }
                 };
                 Err(self.invalid(&raw.kind.span(), field("in"), advice))
             }
         }
+    }
+
+    /// The key that presses the control, such as `command+s`.
+    fn shortcut(
+        &self,
+        raw: &RawControl,
+        field: &dyn Fn(&str) -> String,
+    ) -> Result<Option<Shortcut>, ScenarioError> {
+        let Some(text) = &raw.shortcut else {
+            return Ok(None);
+        };
+        let parse = || {
+            let mut words: Vec<&str> = text.split('+').collect();
+            let key = Key::parse(words.pop()?)?;
+            let mut shortcut = Shortcut {
+                key,
+                shift: false,
+                option: false,
+            };
+            let mut commands = false;
+            for word in words {
+                match word {
+                    "command" | "control" => commands = true,
+                    "shift" => shortcut.shift = true,
+                    "option" => shortcut.option = true,
+                    _ => return None,
+                }
+            }
+            // A printable key alone belongs to whoever types.
+            (commands || matches!(key, Key::Named(_))).then_some(shortcut)
+        };
+        parse().map(Some).ok_or_else(|| {
+            let advice = "write a key of the wire behind `command+`, with `shift+` or `option+` between, e.g. `command+shift+s`";
+            self.invalid(&raw.kind.span(), field("shortcut"), advice)
+        })
     }
 
     fn content(
@@ -381,8 +563,25 @@ impl Checker<'_> {
             Kind::Group => Content::Group,
             Kind::Panel => Content::Panel,
             Kind::Label => Content::Label(raw.style.unwrap_or(LabelStyle::Body)),
+            Kind::Image => Content::Image,
+            Kind::Progress => match raw.percent.unwrap_or(0) {
+                percent @ 0..=100 => Content::Progress { percent },
+                101.. => {
+                    let advice = "write 0 to 100";
+                    return Err(self.invalid(&raw.kind.span(), field("percent"), advice));
+                }
+            },
+            Kind::Link => Content::Link,
             Kind::Button => Content::Button {
-                default: raw.default.unwrap_or(false),
+                part: match (raw.default, raw.cancel) {
+                    (Some(true), Some(true)) => {
+                        let advice = "a button is the default one or the cancel one, not both";
+                        return Err(self.invalid(&raw.kind.span(), field("cancel"), advice));
+                    }
+                    (Some(true), _) => ButtonPart::Default,
+                    (_, Some(true)) => ButtonPart::Cancel,
+                    _ => ButtonPart::Plain,
+                },
             },
             Kind::TextField => Content::TextField { value },
             Kind::SecureField => Content::SecureField { value },
@@ -390,9 +589,29 @@ impl Checker<'_> {
             Kind::CheckBox => Content::CheckBox {
                 checked: raw.checked.unwrap_or(false),
             },
-            Kind::List => Content::List,
+            Kind::RadioButton => Content::RadioButton {
+                chosen: raw.checked.unwrap_or(false),
+            },
+            Kind::PopUpButton => {
+                let choices = raw.choices.clone().unwrap_or_default();
+                let chosen = raw.chosen.unwrap_or(0);
+                if chosen >= choices.len() || choices.len() > MAX_CHOICES {
+                    let advice = format!(
+                        "write 1 to {MAX_CHOICES} choices, and the index of one of them, the first being 0"
+                    );
+                    return Err(self.invalid(&raw.kind.span(), field("choices"), advice));
+                }
+                Content::PopUpButton { choices, chosen }
+            }
+            Kind::List => Content::List {
+                recycled: raw.recycled.unwrap_or(false).then(|| Recycled {
+                    rows: Vec::new(),
+                    selected: raw.selected,
+                }),
+            },
             Kind::Menu => Content::Menu,
             Kind::MenuItem => Content::MenuItem,
+            Kind::ContextMenu => Content::ContextMenu,
             Kind::Slider => {
                 let (min, max) = (raw.min.unwrap_or(0.0), raw.max.unwrap_or(100.0));
                 let step = raw.step.unwrap_or(1.0);
@@ -421,10 +640,19 @@ fn missing_key(raw: &RawControl) -> Option<&'static str> {
     let kind = *raw.kind.get_ref();
     let titled = matches!(
         kind,
-        Kind::Label | Kind::Button | Kind::CheckBox | Kind::Menu | Kind::MenuItem
+        Kind::Label
+            | Kind::Button
+            | Kind::Link
+            | Kind::CheckBox
+            | Kind::RadioButton
+            | Kind::Menu
+            | Kind::MenuItem
     );
     if !kind.is_menu() && raw.bounds.is_none() {
         return Some("bounds");
+    }
+    if kind == Kind::PopUpButton && raw.choices.is_none() {
+        return Some("choices");
     }
     (titled && raw.title.is_none()).then_some("title")
 }

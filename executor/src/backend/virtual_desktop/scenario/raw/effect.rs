@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::Checker;
 use crate::backend::virtual_desktop::scenario::{
-    Change, Content, ControlId, Effect, ScenarioError, Template, TemplatePart, WindowSpec,
+    Behavior, Change, Content, ControlId, Effect, ScenarioError, Template, TemplatePart, WindowSpec,
 };
 
 /// Most effects of one cause.
@@ -25,6 +25,10 @@ pub(super) struct RawEffect {
     #[serde(default)]
     to: Option<[i32; 2]>,
     #[serde(default)]
+    size: Option<[i32; 2]>,
+    #[serde(default)]
+    behavior: Option<Behavior>,
+    #[serde(default)]
     delay_ms: u32,
 }
 
@@ -40,14 +44,20 @@ enum EffectKind {
     Disable,
     Remove,
     AppendRow,
+    SetBehavior,
+    Focus,
     MoveWindow,
+    ResizeWindow,
     RaiseWindow,
+    MinimizeWindow,
+    RestoreWindow,
     OpenWindow,
     CloseWindow,
     ExitApp,
     ReplaceProcess,
     LockScreen,
     UnlockScreen,
+    UserInput,
 }
 
 impl EffectKind {
@@ -60,14 +70,20 @@ impl EffectKind {
             | Self::Enable
             | Self::Disable
             | Self::Remove
+            | Self::SetBehavior
+            | Self::Focus
             | Self::MoveWindow
+            | Self::ResizeWindow
             | Self::RaiseWindow
+            | Self::MinimizeWindow
+            | Self::RestoreWindow
             | Self::OpenWindow
             | Self::CloseWindow
             | Self::ExitApp
             | Self::ReplaceProcess
             | Self::LockScreen
-            | Self::UnlockScreen => false,
+            | Self::UnlockScreen
+            | Self::UserInput => false,
         }
     }
 }
@@ -118,6 +134,14 @@ impl Checker<'_> {
             let advice = "`move_window`, and no other effect, takes the new position [x, y]";
             return Err(self.invalid(&span, "to", advice));
         }
+        if matches!(kind, EffectKind::ResizeWindow) != raw.size.is_some() {
+            let advice = "`resize_window`, and no other effect, takes the new size [width, height]";
+            return Err(self.invalid(&span, "size", advice));
+        }
+        if matches!(kind, EffectKind::SetBehavior) != raw.behavior.is_some() {
+            let advice = "`set_behavior`, and no other effect, takes the new behavior";
+            return Err(self.invalid(&span, "behavior", advice));
+        }
         let template = || self.template(&span, place, raw.text.as_deref().unwrap_or_default());
         let control = || self.target_control(&span, place, raw.target.as_deref(), windows);
         let window = || self.target_window(&span, place, raw.target.as_deref());
@@ -143,7 +167,7 @@ impl Checker<'_> {
             EffectKind::Remove => Change::Remove(control()?.0),
             EffectKind::AppendRow => {
                 let (id, content) = control()?;
-                if !matches!(content, Content::List) {
+                if !matches!(content, Content::List { .. }) {
                     return Err(self.invalid(&span, "target", "name a control of kind `list`"));
                 }
                 Change::AppendRow(id, template()?)
@@ -155,13 +179,36 @@ impl Checker<'_> {
                 }
                 Change::MoveWindow(window()?, x, y)
             }
+            EffectKind::ResizeWindow => {
+                let [width, height] = raw.size.unwrap_or_default();
+                let sides = super::WINDOW_SIDE;
+                if !sides.contains(&width) || !sides.contains(&height) {
+                    let advice = "write [width, height], each 80 to 4096 points";
+                    return Err(self.invalid(&span, "size", advice));
+                }
+                Change::ResizeWindow(window()?, width, height)
+            }
+            EffectKind::SetBehavior => {
+                Change::SetBehavior(control()?.0, raw.behavior.unwrap_or_default())
+            }
+            EffectKind::Focus => {
+                let (id, content) = control()?;
+                if !content.is_focusable() {
+                    let advice = "name a control that can have the focus";
+                    return Err(self.invalid(&span, "target", advice));
+                }
+                Change::Focus(id)
+            }
             EffectKind::RaiseWindow => Change::RaiseWindow(window()?),
+            EffectKind::MinimizeWindow => Change::MinimizeWindow(window()?),
+            EffectKind::RestoreWindow => Change::RestoreWindow(window()?),
             EffectKind::OpenWindow => Change::OpenWindow(window()?),
             EffectKind::CloseWindow => Change::CloseWindow(window()?),
             EffectKind::ExitApp => Change::ExitApp(app()?),
             EffectKind::ReplaceProcess => Change::ReplaceProcess(app()?),
             EffectKind::LockScreen => Change::SetLocked(true),
             EffectKind::UnlockScreen => Change::SetLocked(false),
+            EffectKind::UserInput => Change::UserInput,
         };
         Ok(Effect {
             delay: self.delay(&span, "delay_ms", raw.delay_ms)?,
