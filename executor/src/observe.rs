@@ -14,8 +14,9 @@ use crate::dispatch::occlusion;
 use crate::executor::{Executor, Fault, LIST_BUDGET, WALK_CEILING_MS, bounded, now_ms};
 use crate::reply::{ENVELOPE_BYTES, encoded_len};
 use crate::server::ticket::Ticket;
-use crate::session::SessionHandle;
+use crate::session::{Kept, SessionHandle};
 use crate::snapshot::Snapshot;
+use lineage::Lineage;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::ids::{Digest, WindowKey};
 use maka_cu_protocol::json::Json;
@@ -25,14 +26,21 @@ use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::Observed;
 use maka_cu_protocol::sets::Permission;
 use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, SnapshotTarget};
-use tree::{MenuLook, Parts, Trees};
+use tree::{MenuLook, Parts, Selection, Trees};
 
+mod common;
+mod difference;
+
+pub mod lineage;
 pub mod picture;
 pub mod tree;
 
 /// How long an accessibility window that must match a listed one may take to show up.
 const MATCH_PATIENCE: Duration = Duration::from_millis(250);
 const MATCH_POLL: Duration = Duration::from_millis(25);
+
+/// Time for the selected text, out of what the request has.
+const SELECTION_BUDGET: Duration = Duration::from_millis(500);
 
 /// How many times a message that is too large is built again with half the elements.
 const HALVINGS: usize = 3;
@@ -62,7 +70,7 @@ pub struct Frame {
     /// What the host gets.
     pub wire: WireSnapshot,
     /// What the session keeps.
-    pub kept: Arc<Snapshot>,
+    pub kept: Kept,
 }
 
 impl Look {
@@ -151,7 +159,10 @@ pub fn take(
         )?),
         false => None,
     };
-    let trees = walk(executor, &root, look, deadline)?;
+    let mut trees = walk(executor, &root, look, deadline)?;
+    trees.selection = selection(executor, &trees, look, &within(SELECTION_BUDGET));
+    let base = executor.sessions().base_of(session, target.key, taken)?;
+    let lineage = Lineage::trace(base, &trees.window.nodes);
     let snapshot_id = executor.sessions().reserve(session)?;
     let (image, stored) = picture.map_or((None, None), |picture| {
         let scale = picture.reference.scale;
@@ -174,8 +185,9 @@ pub fn take(
         difference: None,
         menu: None,
     };
-    let Parts { elements, menu } = fit(executor, look, &trees, target, &mut wire)?;
-    let kept = Snapshot::new(
+    let Parts { elements, menu } = fit(executor, look, &trees, &lineage, target, &mut wire)?;
+    let base = lineage.leave(snapshot_id.clone(), taken, &wire.elements);
+    let snapshot = Snapshot::new(
         snapshot_id,
         target.key,
         process_start,
@@ -185,10 +197,11 @@ pub fn take(
         menu,
         stored,
     );
-    Ok(Frame {
-        wire,
-        kept: Arc::new(kept),
-    })
+    let kept = Kept {
+        snapshot: Arc::new(snapshot),
+        base: Arc::new(base),
+    };
+    Ok(Frame { wire, kept })
 }
 
 /// Fills the trees into the snapshot, halving the window's tree until the message fits (spec §1.5).
@@ -196,6 +209,7 @@ fn fit(
     executor: &Executor,
     look: &Look,
     trees: &Trees,
+    lineage: &Lineage,
     target: &WindowInfo,
     wire: &mut WireSnapshot,
 ) -> Result<Parts, Fault> {
@@ -204,7 +218,8 @@ fn fit(
     let mut keep = trees.window.nodes.len();
     let mut halvings = 0;
     loop {
-        let parts = trees.fill(wire, target, keep, bounded(look.max_text_chars), &tokens);
+        let bounds = (keep, bounded(look.max_text_chars));
+        let parts = trees.fill(wire, target, lineage, bounds, &tokens);
         let bytes = encoded_len(&wire.write()).saturating_add(look.envelope_bytes);
         if bytes <= limit {
             return Ok(parts);
@@ -215,6 +230,31 @@ fn fit(
         halvings += 1;
         // Half of what is there: a bound above it would build the same message again.
         keep = (keep / 2).max(1);
+    }
+}
+
+/// The text that is selected in the focused element. It is a hint beside the tree, so that it cannot be read costs nothing
+/// but the hint.
+fn selection(
+    executor: &Executor,
+    trees: &Trees,
+    look: &Look,
+    deadline: &Deadline,
+) -> Option<Selection> {
+    let (at, focused) = trees.focused()?;
+    // What is selected in a password field is a part of the password.
+    if focused.secure {
+        return None;
+    }
+    match executor
+        .backend()
+        .selected_text(&focused.node_ref, deadline)
+    {
+        Ok(text) => Selection::new(at, &text?, bounded(look.max_text_chars)),
+        Err(error) => {
+            tracing::debug!(%error, "the selection could not be read");
+            None
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 //! INVARIANT: only a live snapshot changes its state, and the moment it stops being live its picture is deleted.
 //! INVARIANT: what belongs to a session goes with it; an id that was ended and begun again shares nothing with before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,10 +18,18 @@ use maka_cu_protocol::sets::CaptureScope;
 use thiserror::Error;
 
 use crate::image::store::StoredImage;
+use crate::observe::lineage::Base;
 use crate::snapshot::Snapshot;
 
 /// How many sessions may be live at one time.
 pub const MAX_SESSIONS: usize = 1024;
+
+/// How many windows of a session have a base at one time, live snapshots or not; the oldest goes beyond it. More than
+/// `snapshotsPerSession`, since the snapshot that an action used up is still what its window is compared with.
+pub const MAX_BASES: usize = 32;
+
+/// How many ended sessions are remembered, so that a generic method does not begin one of them again by itself.
+pub const ENDED_REMEMBERED: usize = 16_384;
 
 /// Why a session cannot begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -37,6 +46,22 @@ pub enum BeginError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the session was never begun or has ended")]
 pub struct SessionGone;
+
+/// Why a generic method has no session to work in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AdoptError {
+    /// It has ended, or so many have that nobody can tell any more.
+    #[error(transparent)]
+    Gone(#[from] SessionGone),
+    /// It cannot begin.
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+}
+
+/// Several live snapshots show windows of the process, so that none of them is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("several live snapshots are of that process")]
+pub struct SeveralLive;
 
 /// What [`Sessions::end`] dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,6 +81,15 @@ pub struct SessionHandle {
     pub scope: CaptureScope,
 }
 
+/// What a session keeps of an observation.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// What a dispatch is bound to.
+    pub snapshot: Arc<Snapshot>,
+    /// What the next observation of the window is compared with.
+    pub base: Arc<Base>,
+}
+
 /// Bounds from the advertised limits.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotLimits {
@@ -72,6 +106,9 @@ pub struct Sessions {
     limits: SnapshotLimits,
     begun: u64,
     sessions: HashMap<SessionId, Session>,
+    /// Hashes of the ids that have ended, since an id may be long.
+    ended: HashSet<u64>,
+    hasher: RandomState,
 }
 
 #[derive(Debug)]
@@ -82,6 +119,8 @@ struct Session {
     fates: Vec<Fate>,
     /// The live ones by `n`, oldest first.
     live: BTreeMap<usize, Arc<Snapshot>>,
+    /// What the next snapshot of a window is compared with: its newest one, unless that was evicted or is too old.
+    bases: HashMap<WindowKey, Arc<Base>>,
     captures: Vec<(Instant, StoredImage)>,
 }
 
@@ -105,6 +144,8 @@ impl Sessions {
             limits,
             begun: 0,
             sessions: HashMap::new(),
+            ended: HashSet::new(),
+            hasher: RandomState::new(),
         }
     }
 
@@ -124,11 +165,59 @@ impl Sessions {
             scope,
             fates: Vec::new(),
             live: BTreeMap::new(),
+            bases: HashMap::new(),
             captures: Vec::new(),
         };
         self.begun += 1;
+        // One of a full memory is not forgotten: that memory says that it cannot tell.
+        if self.ended.len() < ENDED_REMEMBERED {
+            self.ended.remove(&self.hasher.hash_one(&id));
+        }
         self.sessions.insert(id, session);
         Ok(())
+    }
+
+    /// The live session of that id, or a new one with [`CaptureScope::Window`] when the id was never seen (spec §9.1). One
+    /// that was ended has to be begun again by its host.
+    ///
+    /// # Errors
+    /// [`AdoptError`].
+    pub fn adopt(&mut self, id: &SessionId) -> Result<SessionHandle, AdoptError> {
+        if let Ok(handle) = self.find(id) {
+            return Ok(handle);
+        }
+        let may_have_ended =
+            self.ended.len() >= ENDED_REMEMBERED || self.ended.contains(&self.hasher.hash_one(id));
+        if may_have_ended {
+            return Err(SessionGone.into());
+        }
+        self.begin(id.clone(), CaptureScope::Window)?;
+        Ok(self.find(id)?)
+    }
+
+    /// The only live snapshot of a window of this process in the session, if there is one.
+    ///
+    /// # Errors
+    /// [`SeveralLive`].
+    pub fn only_live_of(
+        &mut self,
+        handle: &SessionHandle,
+        pid: u32,
+        now: Instant,
+    ) -> Result<Option<SnapshotId>, SeveralLive> {
+        let ttl = self.limits.ttl;
+        let Ok(session) = self.session(handle) else {
+            return Ok(None);
+        };
+        session.expire(now, ttl);
+        let mut own = session
+            .live
+            .values()
+            .filter(|snapshot| snapshot.window.pid == pid);
+        match (own.next(), own.next()) {
+            (only, None) => Ok(only.map(|snapshot| snapshot.id.clone())),
+            (_, Some(_)) => Err(SeveralLive),
+        }
     }
 
     /// Ends a session and deletes its pictures; an unknown id releases nothing.
@@ -136,6 +225,9 @@ impl Sessions {
         let Some(session) = self.sessions.remove(id) else {
             return Released::default();
         };
+        if self.ended.len() < ENDED_REMEMBERED {
+            self.ended.insert(self.hasher.hash_one(id));
+        }
         let mut images = session
             .captures
             .iter()
@@ -236,7 +328,7 @@ impl Sessions {
     pub fn register(
         &mut self,
         handle: &SessionHandle,
-        snapshot: Arc<Snapshot>,
+        Kept { snapshot, base }: Kept,
     ) -> Result<(), SessionGone> {
         let n = self.number_of(handle, &snapshot.id);
         let limit = self.limits.per_session;
@@ -254,13 +346,32 @@ impl Sessions {
             let Some((&oldest, _)) = session.live.first_key_value() else {
                 break;
             };
-            session.retire(oldest, Fate::Evicted);
+            session.evict(oldest);
         }
         if let Some(fate) = session.fates.get_mut(n) {
             *fate = Fate::Live;
+            session.bases.insert(snapshot.window, base);
             session.live.insert(n, snapshot);
         }
+        session.limit_bases();
         Ok(())
+    }
+
+    /// What the next snapshot of a window is compared with (spec §4.9): the newest one before it, live, spent or
+    /// superseded. One that expired or was evicted ends the chain, and so does the time to live of one that was used up.
+    ///
+    /// # Errors
+    /// [`SessionGone`].
+    pub fn base_of(
+        &mut self,
+        handle: &SessionHandle,
+        window: WindowKey,
+        now: Instant,
+    ) -> Result<Option<Arc<Base>>, SessionGone> {
+        let ttl = self.limits.ttl;
+        let session = self.session(handle)?;
+        session.expire(now, ttl);
+        Ok(session.bases.get(&window).cloned())
     }
 
     /// Uses a snapshot up. One that is not live any more, or whose session has ended, stays as it is.
@@ -320,6 +431,23 @@ impl Session {
         }
     }
 
+    fn evict(&mut self, n: usize) {
+        if let Some(snapshot) = self.live.get(&n) {
+            self.bases.remove(&snapshot.window);
+        }
+        self.retire(n, Fate::Evicted);
+    }
+
+    fn limit_bases(&mut self) {
+        while self.bases.len() > MAX_BASES {
+            let oldest = self.bases.iter().min_by_key(|(_, base)| base.taken());
+            let Some(window) = oldest.map(|(window, _)| *window) else {
+                return;
+            };
+            self.bases.remove(&window);
+        }
+    }
+
     fn expire(&mut self, now: Instant, ttl: Duration) {
         let old = |taken: Instant| now.saturating_duration_since(taken) >= ttl;
         let expired: Vec<usize> = self
@@ -330,6 +458,7 @@ impl Session {
         for n in expired {
             self.retire(n, Fate::Expired);
         }
+        self.bases.retain(|_, base| !old(base.taken()));
         self.captures.retain(|(taken, _)| !old(*taken));
     }
 }
@@ -345,6 +474,7 @@ mod tests {
 
     use super::*;
     use crate::backend::desktop::ProcessStart;
+    use crate::observe::lineage::Lineage;
 
     const LIMITS: SnapshotLimits = SnapshotLimits {
         per_session: 3,
@@ -378,7 +508,12 @@ mod tests {
             Vec::new(),
             None,
         );
-        sessions.register(handle, Arc::new(snapshot)).unwrap();
+        let base = Lineage::trace(None, &[]).leave(id.clone(), taken, &[]);
+        let kept = Kept {
+            snapshot: Arc::new(snapshot),
+            base: Arc::new(base),
+        };
+        sessions.register(handle, kept).unwrap();
         id
     }
 
@@ -429,6 +564,60 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_session_begins_by_itself_once_at_most() {
+        let mut sessions = Sessions::new("n", LIMITS);
+        let id = session_id("s");
+        let first = sessions.adopt(&id).unwrap();
+        assert_eq!(first.scope, CaptureScope::Window);
+        assert_eq!(sessions.adopt(&id), Ok(first), "it is live");
+        sessions.end(&id);
+        assert_eq!(sessions.adopt(&id), Err(AdoptError::Gone(SessionGone)));
+        sessions.begin(id.clone(), CaptureScope::Desktop).unwrap();
+        assert_eq!(sessions.adopt(&id).unwrap().scope, CaptureScope::Desktop);
+        for number in 0..ENDED_REMEMBERED {
+            let id = session_id(&format!("e-{number}"));
+            sessions.begin(id.clone(), CaptureScope::Window).unwrap();
+            sessions.end(&id);
+        }
+        let never_seen = session_id("never");
+        assert_eq!(
+            sessions.adopt(&never_seen),
+            Err(AdoptError::Gone(SessionGone)),
+            "nobody can tell any more"
+        );
+        assert_eq!(sessions.begin(never_seen, CaptureScope::Window), Ok(()));
+    }
+
+    #[test]
+    fn an_anchor_is_the_only_live_snapshot_of_its_process() {
+        let mut sessions = Sessions::new("n", LIMITS);
+        let handle = sessions.adopt(&session_id("s")).unwrap();
+        let now = Instant::now();
+        assert_eq!(sessions.only_live_of(&handle, 1, now), Ok(None));
+        let first = observe(&mut sessions, &handle, 1, now);
+        assert_eq!(sessions.only_live_of(&handle, 1, now), Ok(Some(first)));
+        assert_eq!(
+            sessions.only_live_of(&handle, 2, now),
+            Ok(None),
+            "another process"
+        );
+        let newer = observe(&mut sessions, &handle, 1, now);
+        assert_eq!(
+            sessions.only_live_of(&handle, 1, now),
+            Ok(Some(newer.clone()))
+        );
+        let second = observe(&mut sessions, &handle, 2, now);
+        assert_eq!(sessions.only_live_of(&handle, 1, now), Err(SeveralLive));
+        sessions.spend(&handle, &newer);
+        assert_eq!(sessions.only_live_of(&handle, 1, now), Ok(Some(second)));
+        assert_eq!(
+            sessions.only_live_of(&handle, 1, now + LIMITS.ttl),
+            Ok(None),
+            "expired"
+        );
     }
 
     #[test]

@@ -6,9 +6,11 @@ use maka_cu_protocol::ids::{Digest, ElementToken};
 use maka_cu_protocol::menu::Menu;
 use maka_cu_protocol::roles::{self, Role};
 use maka_cu_protocol::sets::TextField;
-use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, Truncation};
-use maka_cu_protocol::text::{AppText, truncate_graphemes};
+use maka_cu_protocol::snapshot::{SelectedText, Snapshot as WireSnapshot, Truncation};
+use maka_cu_protocol::text::{AppText, SomeText, truncate_graphemes};
 
+use super::difference::difference;
+use super::lineage::Lineage;
 use crate::backend::desktop::WindowInfo;
 use crate::backend::tree::{RawNode, RawTree};
 use crate::snapshot::{Home, Recorded, digest_input};
@@ -20,6 +22,29 @@ pub struct Trees {
     pub window: WalkedTree,
     /// `None` = not asked for.
     menu: Option<WalkedMenu>,
+    /// What is selected in the focused element.
+    pub selection: Option<Selection>,
+}
+
+/// Text that is selected in an element of the window.
+#[derive(Debug)]
+pub struct Selection {
+    /// The element's index in the tree.
+    at: usize,
+    text: SelectedText,
+}
+
+impl Selection {
+    /// The text, cut where it is too long; `None` when it is empty.
+    #[must_use]
+    pub fn new(at: usize, text: &AppText, max_text_chars: usize) -> Option<Self> {
+        let (text, truncated) = truncate_graphemes(text.as_str(), max_text_chars);
+        let text = SelectedText {
+            text: SomeText::new(text)?,
+            truncated,
+        };
+        Some(Self { at, text })
+    }
 }
 
 /// What a menu that was asked for came to.
@@ -76,7 +101,15 @@ impl Trees {
         Some(Self {
             window: walked(window)?,
             menu,
+            selection: None,
         })
+    }
+
+    /// The first element of the window that has the focus, and its index.
+    #[must_use]
+    pub fn focused(&self) -> Option<(usize, &RawNode)> {
+        let mut nodes = self.window.nodes.iter().enumerate();
+        nodes.find(|(_, node)| node.focused)
     }
 
     /// Nodes in both trees.
@@ -95,25 +128,34 @@ impl Trees {
         self.len() == 0
     }
 
-    /// Writes the first `keep` nodes of the window and the whole menu into the snapshot. In depth-first order any
-    /// beginning of a tree is a tree.
+    /// Writes the first nodes of the window, as many as the first bound says, and the whole menu into the snapshot, with
+    /// texts of at most the second bound. In depth-first order any beginning of a tree is a tree.
     pub fn fill(
         &self,
         wire: &mut WireSnapshot,
         target: &WindowInfo,
-        keep: usize,
-        max_text_chars: usize,
+        lineage: &Lineage,
+        (keep, max_text_chars): (usize, usize),
         tokens: &[ElementToken],
     ) -> Parts {
         let (window_tokens, menu_tokens) =
             tokens.split_at(self.window.nodes.len().min(tokens.len()));
         let kept_nodes = &self.window.nodes[..keep.min(self.window.nodes.len())];
-        let (elements, kept) = convert(kept_nodes, window_tokens, Home::Window, max_text_chars);
+        let (mut elements, kept) = convert(kept_nodes, window_tokens, Home::Window, max_text_chars);
+        for (index, element) in elements.iter_mut().enumerate() {
+            element.stable_id = lineage.stable_id(index);
+        }
         wire.window_digest = digest_of(kept.iter().map(|(_, recorded)| recorded.digest), target);
         wire.focused_element_token = elements
             .iter()
             .find(|element| element.focused)
             .map(|element| element.token.clone());
+        // Selected text is that of the focused element, so it is cut off together with it.
+        let selection = self.selection.as_ref();
+        wire.selected_text = selection
+            .filter(|selection| selection.at < elements.len())
+            .map(|selection| selection.text.clone());
+        wire.difference = difference(lineage, &elements);
         wire.truncated = self.window.truncation;
         wire.truncated.elements |= kept_nodes.len() < self.window.nodes.len();
         wire.elements = elements;
@@ -157,7 +199,7 @@ pub fn digest_of(elements: impl IntoIterator<Item = Digest>, window: &WindowInfo
     )
 }
 
-fn convert(
+pub(super) fn convert(
     nodes: &[RawNode],
     tokens: &[ElementToken],
     home: Home,

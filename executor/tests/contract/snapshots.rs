@@ -174,3 +174,68 @@ fn lists_and_captures_leave_frames_alone() {
         desk::click_params(&snapshot, "Set status"),
     );
 }
+
+/// Spec §4.3 and §4.9: numbers stay with the elements of a window, and an answer says what changed since the last one.
+#[test]
+fn an_action_tells_what_it_changed() {
+    let mut client = desk::start();
+    let first = desk::observe(&mut client, FORM);
+    assert!(first.get("difference").is_none(), "there is no base yet");
+    let numbers = |snapshot: &serde_json::Value| -> Vec<u64> {
+        let elements = snapshot["elements"].as_array().unwrap();
+        elements
+            .iter()
+            .map(|element| element["stableId"].as_u64().unwrap())
+            .collect()
+    };
+    let count = numbers(&first).len() as u64;
+    assert_eq!(numbers(&first), (0..count).collect::<Vec<_>>());
+    let second = client.ok(
+        "dispatch.element",
+        desk::write_params(&first, "Entry", "new"),
+    )["snapshot"]
+        .clone();
+    assert_eq!(numbers(&second), numbers(&first));
+    let entry = desk::find(&second, "Entry");
+    let difference = &second["difference"];
+    assert_eq!(difference["baseSnapshotId"], first["snapshotId"]);
+    assert_eq!(difference["presentation"], "difference");
+    assert_eq!(
+        difference["changes"].as_array().unwrap().as_slice(),
+        [json!({
+            "kind": "update",
+            "path": difference["changes"][0]["path"],
+            "stableId": entry["stableId"],
+            "token": entry["token"],
+        })]
+    );
+    let third = desk::observe(&mut client, FORM);
+    assert_eq!(third["difference"]["presentation"], "no-change");
+    assert_eq!(third["difference"]["baseSnapshotId"], second["snapshotId"]);
+    // Another session and another window have chains of their own.
+    desk::begin(&mut client, "s-2");
+    assert!(
+        desk::observe_in(&mut client, "s-2", FORM)
+            .get("difference")
+            .is_none()
+    );
+    assert!(
+        desk::observe(&mut client, "org.contract.Cover")
+            .get("difference")
+            .is_none()
+    );
+}
+
+/// Spec §4.9: what expired or was evicted is no base.
+#[test]
+fn a_chain_ends_with_its_snapshot() {
+    let mut client = desk::start_with(&["--limit", "snapshotsPerSession=2"]);
+    desk::observe(&mut client, FORM);
+    desk::observe(&mut client, "org.contract.Cover");
+    desk::observe(&mut client, "org.contract.Menus");
+    assert!(desk::observe(&mut client, FORM).get("difference").is_none());
+    assert!(
+        desk::observe(&mut client, "org.contract.Menus")["difference"].is_object(),
+        "this one was not evicted"
+    );
+}
