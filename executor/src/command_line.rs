@@ -7,20 +7,103 @@ use thiserror::Error;
 use tracing::level_filters::LevelFilter;
 
 use crate::backend::BackendKind;
+use crate::cli::style::ColorChoice;
 use crate::limits::LimitOverride;
 
-const EXIT_STATUSES: &str = "\
-Exit status:
-  0   ended by SIGTERM or end of input; doctor: everything is in place
-  1   doctor: something is missing
-  64  wrong arguments
-  69  there is no desktop of the wanted kind, or not any more
-  71  the system refused a thread or a signal handler
-  78  the host speaks another protocol version";
+/// What each subcommand ends with. A macro, since help texts are put together when the program is compiled.
+macro_rules! exit_statuses {
+    ($($line:literal)*) => { concat!("Exit status:\n", $("  ", $line, "\n",)*) };
+}
 
-/// The computer-use executor.
+const ALL_TOGETHER: &str = concat!(
+    "\
+Start here:
+  maka-cu doctor                        is everything here that it takes?
+  maka-cu list-apps                     what runs, with its windows
+  maka-cu snapshot org.example.Notes    one window as an agent sees it
+  maka-cu host                          serve an agent's host on stdin and stdout
+
+Without a desktop, all of them work on the embedded one: add `--back-end virtual`.
+
+",
+    exit_statuses!(
+        "0   ended by SIGTERM or end of input; doctor: everything is in place; shown"
+        "1   doctor: something is missing"
+        "64  wrong arguments"
+        "66  that application or window is not there, or not the only one of that name"
+        "69  there is no desktop of the wanted kind, or not any more"
+        "71  the system refused a thread, a signal handler or random numbers"
+        "73  the picture cannot be written there"
+        "75  the desktop could not be read now"
+        "77  a permission of the operating system is missing"
+        "78  the host speaks another protocol version"
+    )
+);
+
+const HOST: &str = exit_statuses!(
+    "0   ended by SIGTERM or end of input"
+    "64  wrong arguments"
+    "69  there is no desktop of the wanted kind, or not any more"
+    "71  the system refused a thread or a signal handler"
+    "78  the host speaks another protocol version"
+);
+
+const DOCTOR: &str = concat!(
+    "\
+`ok` is in place, `FAIL` has to be put right, `note` is worth knowing.
+
+",
+    exit_statuses!(
+        "0   everything is in place"
+        "1   something is missing"
+        "64  wrong arguments"
+    )
+);
+
+const LIST_APPS: &str = concat!(
+    "\
+The id in the first column is what `snapshot` and every host call an application by.
+
+Examples:
+  maka-cu list-apps
+  maka-cu list-apps --json | jq '.apps[].windows[].windowId'
+
+",
+    exit_statuses!(
+        "0   shown"
+        "64  wrong arguments"
+        "69  there is no desktop of the wanted kind"
+        "75  the desktop could not be read now"
+        "77  a permission of the operating system is missing"
+    )
+);
+
+const SNAPSHOT: &str = concat!(
+    "\
+A line of the tree is one element: its number, its role, its \"title\", label, = \"value\", states,
+[what it offers], and where it lies in the window. The numbers are those in the picture.
+
+Examples:
+  maka-cu snapshot org.example.Notes
+  maka-cu snapshot Notes --image notes.png --marks --tree
+  maka-cu snapshot --window 318 --json
+
+",
+    exit_statuses!(
+        "0   shown"
+        "64  wrong arguments"
+        "66  that application or window is not there, or not the only one of that name"
+        "69  there is no desktop of the wanted kind"
+        "71  the system gives no random numbers"
+        "73  the picture cannot be written there"
+        "75  the window could not be read now"
+        "77  a permission of the operating system is missing"
+    )
+);
+
+/// The computer-use executor: operates windows for an agent's host, and shows them to a person.
 #[derive(Debug, Parser)]
-#[command(name = "maka-cu", version, about, after_help = EXIT_STATUSES)]
+#[command(name = "maka-cu", version, after_help = ALL_TOGETHER)]
 pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
@@ -31,10 +114,17 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve maka.cu/2 on stdin and stdout.
-    #[command(after_help = EXIT_STATUSES)]
+    #[command(after_help = HOST)]
     Host(HostOptions),
     /// Say whether a desktop can be driven from here, and what to install or start if not.
+    #[command(after_help = DOCTOR)]
     Doctor(DoctorOptions),
+    /// List the applications that run, with their windows.
+    #[command(after_help = LIST_APPS)]
+    ListApps(ListAppsOptions),
+    /// Show one window as a tree, as JSON, or as a picture with numbered elements.
+    #[command(after_help = SNAPSHOT)]
+    Snapshot(SnapshotOptions),
 }
 
 /// Options of `host`.
@@ -60,6 +150,63 @@ pub struct DoctorOptions {
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
+    /// When to use colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+}
+
+/// Options of `list-apps`.
+#[derive(Debug, Args)]
+pub struct ListAppsOptions {
+    /// Which desktop.
+    #[command(flatten)]
+    pub desktop: DesktopOptions,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+}
+
+/// Options of `snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotOptions {
+    /// The application, by its id or, where only one has it, by its name: its front window.
+    #[arg(required_unless_present = "window", conflicts_with = "window")]
+    pub app: Option<String>,
+    /// The window of this id instead.
+    #[arg(long, value_name = "ID")]
+    pub window: Option<u32>,
+    /// Write a picture of the window, a PNG file.
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Draw a numbered box around each element that can be meant.
+    #[arg(long, requires = "image")]
+    pub marks: bool,
+    /// Print the tree, which is done anyway where neither a picture nor JSON is asked for.
+    #[arg(long, conflicts_with = "json")]
+    pub tree: bool,
+    /// Look at the whole menu bar as well.
+    #[arg(long)]
+    pub menu: bool,
+    /// Print the snapshot as one JSON object, as a host gets it.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colors.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+    /// Which desktop.
+    #[command(flatten)]
+    pub desktop: DesktopOptions,
+}
+
+impl SnapshotOptions {
+    /// Whether the tree is to be printed.
+    #[must_use]
+    pub const fn wants_tree(&self) -> bool {
+        self.tree || (!self.json && self.image.is_none())
+    }
 }
 
 /// Which desktop to drive.

@@ -1,105 +1,164 @@
-//! The `doctor` subcommand: what stands between this process and a desktop.
+//! The `doctor` subcommand: what stands between this process and a desktop, what can be done on it from here, and what is
+//! worth knowing about its applications.
+//!
+//! It looks and changes nothing: no dialog is shown, nothing is started, raised or focused.
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use serde_json::json;
+use maka_cu_protocol::handshake::Capabilities;
 
-use crate::backend::BackendKind;
-use crate::backend::doctor::Finding;
-use crate::backend::open;
+use crate::backend::desktop::{PermissionPrompt, Permissions};
+use crate::backend::doctor::{Finding, Note, StartRefusal};
+use crate::backend::{Backend, BackendKind, open};
+use crate::cli::style::Style;
 use crate::command_line::DoctorOptions;
+use crate::deadline::Deadline;
+use crate::executor::{Executor, LIST_BUDGET};
 use crate::exit::Exit;
+use crate::limits;
+
+mod report;
+
+/// Everything that was found out.
+#[derive(Debug)]
+struct Examination {
+    /// Which back end, if there is one.
+    kind: Option<BackendKind>,
+    /// What it needs.
+    findings: Vec<Finding>,
+    /// What is worth knowing.
+    notes: Vec<Note>,
+    /// What can be done; `None` when the desktop could not be taken.
+    abilities: Option<Abilities>,
+}
+
+/// What can be done on a desktop from here, now.
+#[derive(Debug)]
+struct Abilities {
+    capabilities: Capabilities,
+    permissions: Option<Permissions>,
+    locked: Option<bool>,
+    displays: Option<usize>,
+    windows: Option<usize>,
+    applications: Option<usize>,
+}
 
 /// Prints the findings on stdout, which carries no protocol here.
 #[must_use]
 pub fn run(options: &DoctorOptions) -> Exit {
-    let (kind, findings) = match open::diagnose(&options.desktop) {
-        Ok((kind, findings)) => (Some(kind), findings),
-        Err(refusal) => {
-            let finding = Finding {
-                name: "back end",
-                ok: false,
-                found: refusal.missing,
-                remedy: Some(refusal.remedy),
-            };
-            (options.desktop.back_end, vec![finding])
-        }
-    };
+    let examination = examine(options);
     let report = if options.json {
-        as_json(kind, &findings)
+        examination.as_json()
     } else {
-        as_text(kind, &findings)
+        examination.as_text(Style::of(options.color))
     };
     // A reader that went away does not change what was found.
     drop(io::stdout().lock().write_all(report.as_bytes()));
-    if findings.iter().all(|finding| finding.ok) {
+    if examination.is_healthy() {
         Exit::Done
     } else {
         Exit::Unhealthy
     }
 }
 
-fn as_text(kind: Option<BackendKind>, findings: &[Finding]) -> String {
-    let mut text = format!("back end: {}\n", kind.map_or("none", BackendKind::as_str));
-    for finding in findings {
-        let mark = if finding.ok { "ok  " } else { "FAIL" };
-        text.push_str(&format!("{mark} {}: {}\n", finding.name, finding.found));
-        if let Some(remedy) = &finding.remedy {
-            text.push_str(&format!("     {remedy}\n"));
+fn examine(options: &DoctorOptions) -> Examination {
+    let (kind, findings) = match open::diagnose(&options.desktop) {
+        Ok((kind, findings)) => (Some(kind), findings),
+        Err(refusal) => (options.desktop.back_end, vec![missing("back end", refusal)]),
+    };
+    let mut examination = Examination {
+        notes: kind.map_or_else(Vec::new, open::notes),
+        kind,
+        findings,
+        abilities: None,
+    };
+    // One that needs something does not open, or opens to disappoint.
+    match open::open(&options.desktop) {
+        Ok(backend) => examination.look_at(backend),
+        Err(_) if !examination.is_healthy() => {}
+        Err(refusal) => examination.findings.push(missing("desktop", refusal)),
+    }
+    examination
+}
+
+fn missing(name: &'static str, refusal: StartRefusal) -> Finding {
+    Finding {
+        name,
+        ok: false,
+        found: refusal.missing,
+        remedy: Some(refusal.remedy),
+    }
+}
+
+impl Examination {
+    fn is_healthy(&self) -> bool {
+        self.findings.iter().all(|finding| finding.ok)
+    }
+
+    fn look_at(&mut self, backend: Arc<dyn Backend>) {
+        // What is offered is what both the back end and the rest of this program can do, so the executor is asked.
+        match Executor::new(backend, limits::with_overrides(&[])) {
+            Ok(executor) => {
+                let (abilities, findings) = Abilities::of(&executor);
+                self.findings.extend(findings);
+                self.abilities = Some(abilities);
+            }
+            Err(_) => self.findings.push(finding(
+                "random numbers",
+                false,
+                ("", "the system gives none"),
+                "let this program read /dev/urandom",
+            )),
         }
     }
-    text
 }
 
-fn as_json(kind: Option<BackendKind>, findings: &[Finding]) -> String {
-    let written: Vec<_> = findings
-        .iter()
-        .map(|finding| {
-            let mut object =
-                json!({ "name": finding.name, "ok": finding.ok, "found": finding.found });
-            if let Some(remedy) = &finding.remedy {
-                object["remedy"] = remedy.as_str().into();
-            }
-            object
-        })
-        .collect();
-    let mut report =
-        json!({ "ok": findings.iter().all(|finding| finding.ok), "findings": written });
-    if let Some(kind) = kind {
-        report["backEnd"] = kind.as_str().into();
+impl Abilities {
+    /// What the desktop answers now, and findings about what it withholds.
+    fn of(executor: &Executor) -> (Self, Vec<Finding>) {
+        let backend = executor.backend();
+        let within = || Deadline::within(LIST_BUDGET);
+        let permissions = backend.permissions(PermissionPrompt::Never, &within()).ok();
+        let locked = backend.screen_locked(&within()).ok();
+        let windows = backend.windows(&within()).ok();
+        let mut findings = vec![finding(
+            "window list",
+            windows.is_some(),
+            ("answers", "does not answer"),
+            "look at the log of the window server; a stopped one has to be started again",
+        )];
+        if let Some(permissions) = permissions {
+            findings.push(finding(
+                "accessibility permission",
+                permissions.accessibility,
+                ("granted", "missing: no controls can be read"),
+                "grant it to the program that starts this one, in the system's privacy settings",
+            ));
+            findings.push(finding(
+                "screen recording permission",
+                permissions.screen_recording,
+                ("granted", "missing: there are no pictures"),
+                "grant it to the program that starts this one, in the system's privacy settings",
+            ));
+        }
+        let abilities = Self {
+            capabilities: executor.capabilities().clone(),
+            permissions,
+            locked,
+            displays: backend.displays(&within()).ok().map(|all| all.len()),
+            windows: windows.map(|all| all.len()),
+            applications: backend.applications(&within()).ok().map(|all| all.len()),
+        };
+        (abilities, findings)
     }
-    format!("{report}\n")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_says_what_to_do() {
-        let findings = [
-            Finding {
-                name: "X display",
-                ok: false,
-                found: "none".to_owned(),
-                remedy: Some("set DISPLAY".to_owned()),
-            },
-            Finding {
-                name: "scenario",
-                ok: true,
-                found: "built in".to_owned(),
-                remedy: None,
-            },
-        ];
-        let text = as_text(Some(BackendKind::Linux), &findings);
-        assert_eq!(
-            text,
-            "back end: linux\nFAIL X display: none\n     set DISPLAY\nok   scenario: built in\n"
-        );
-        let report: serde_json::Value = serde_json::from_str(&as_json(None, &findings)).unwrap();
-        assert_eq!(report["ok"], false);
-        assert!(report.get("backEnd").is_none(), "absent is absent");
-        assert_eq!(report["findings"][0]["remedy"], "set DISPLAY");
-        assert!(report["findings"][1].get("remedy").is_none());
+fn finding(name: &'static str, ok: bool, (good, bad): (&str, &str), remedy: &str) -> Finding {
+    Finding {
+        name,
+        ok,
+        found: if ok { good } else { bad }.to_owned(),
+        remedy: (!ok).then(|| remedy.to_owned()),
     }
 }

@@ -4,15 +4,17 @@
 //! child's pipes.
 //!
 //! Reading order: [`server`] takes lines, [`call`] parses them, [`executor`] runs them with [`observe`] and [`dispatch`],
-//! [`session`] and [`snapshot`] hold what was observed, [`backend`] is the desktop.
+//! [`session`] and [`snapshot`] hold what was observed, [`backend`] is the desktop. [`cli`] and [`doctor`] show the same to
+//! a person.
 //!
 //! # Invariants
-//! - stdout carries protocol messages only; whatever a person should read goes to stderr.
+//! - While a host is served, stdout carries protocol messages only; whatever a person should read goes to stderr.
 //! - Application text is in the fields that the protocol names and nowhere else: not in errors, not in logs.
 //! - Exactly one answer per request that was read, in every life phase.
 //! - Every wait has a deadline, every queue a bound, every file an owner that deletes it.
 #![deny(clippy::print_stdout)]
 
+pub mod cli;
 pub mod command_line;
 pub mod doctor;
 pub mod exit;
@@ -47,6 +49,8 @@ pub fn run(command_line: CommandLine) -> Exit {
     let desktop = match &command_line.command {
         Command::Host(options) => &options.desktop,
         Command::Doctor(options) => &options.desktop,
+        Command::ListApps(options) => &options.desktop,
+        Command::Snapshot(options) => &options.desktop,
     };
     if let Err(misused) = desktop.check() {
         host::say(&misused);
@@ -55,5 +59,7 @@ pub fn run(command_line: CommandLine) -> Exit {
     match command_line.command {
         Command::Host(options) => host::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::ListApps(options) => cli::list_apps::run(&options),
+        Command::Snapshot(options) => cli::snapshot::run(&options),
     }
 }

@@ -126,7 +126,9 @@ fn within(ticket: &Ticket) -> Deadline {
     Deadline::cancellable(LIST_BUDGET, ticket.cancelled().clone())
 }
 
-fn window_entry(window: WindowInfo) -> WindowEntry {
+/// A window as `window.list` has it.
+#[must_use]
+pub fn window_entry(window: WindowInfo) -> WindowEntry {
     WindowEntry {
         pid: window.key.pid,
         window_id: window.key.window_id,
@@ -141,7 +143,9 @@ fn window_entry(window: WindowInfo) -> WindowEntry {
     }
 }
 
-fn app_entry(app: RunningApp, windows: &[WindowInfo]) -> AppEntry {
+/// An application as `apps.list` has it, with the number of its ordinary windows among these.
+#[must_use]
+pub fn app_entry(app: RunningApp, windows: &[WindowInfo]) -> AppEntry {
     let own = windows
         .iter()
         .filter(|window| window.key.pid == app.pid && window.layer == 0);

@@ -1,7 +1,8 @@
 //! Findings about the machine, and the refusal to start when a desktop is not there.
 //!
 //! Each back end offers two free functions beside its type: `open(…) -> Result<Self, StartRefusal>`, which touches the
-//! real desktop, and `diagnose() -> Vec<Finding>`, which works also when opening is impossible.
+//! real desktop, and `diagnose() -> Vec<Finding>`, which works also when opening is impossible. One whose applications have
+//! switches of their own adds `notes() -> Vec<Note>`.
 
 use thiserror::Error;
 
@@ -16,6 +17,18 @@ pub struct Finding {
     pub found: String,
     /// What to do about it, one line; `None` when `ok`.
     pub remedy: Option<String>,
+}
+
+/// Something that is worth knowing and in nobody's way: what applications were told when they were started, for example,
+/// which decides whether they can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What was looked at, a few words, e.g. `Qt switch`.
+    pub name: &'static str,
+    /// What was found, one line without application text.
+    pub found: String,
+    /// What to do where that is not what one wants, one line.
+    pub advice: Option<String>,
 }
 
 /// Why a desktop cannot be taken: one line that says what is missing and one that says what to do.

@@ -30,6 +30,7 @@ mod reader;
 mod reading;
 #[cfg(test)]
 mod rerun;
+mod toolkits;
 mod vocabulary;
 mod walk;
 mod window;
@@ -59,7 +60,7 @@ use self::reader::Reader;
 use self::window::XWindow;
 use super::bitmap::Bitmap;
 use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
-use super::doctor::{Finding, StartRefusal};
+use super::doctor::{Finding, Note, StartRefusal};
 use super::error::BackendError;
 use super::input::{InputRoute, KeyCommand, PointCommand, Reach};
 use super::launch::{LaunchProgress, LaunchTicket};
@@ -87,6 +88,12 @@ pub struct LinuxDesktop {
 #[must_use]
 pub fn diagnose() -> Vec<Finding> {
     doctor::diagnose()
+}
+
+/// What the applications of this environment were told about accessibility.
+#[must_use]
+pub fn notes() -> Vec<Note> {
+    toolkits::notes()
 }
 
 impl LinuxDesktop {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::doctor::{Finding, StartRefusal};
+use super::doctor::{Finding, Note, StartRefusal};
 use super::{Backend, BackendKind};
 use crate::command_line::DesktopOptions;
 
@@ -34,6 +34,25 @@ pub fn diagnose(options: &DesktopOptions) -> Result<(BackendKind, Vec<Finding>),
         BackendKind::Macos => return Err(not_built(kind)),
     };
     Ok((kind, findings))
+}
+
+/// What is worth knowing about applications on a desktop of this kind, as far as it can be told from here.
+#[must_use]
+pub fn notes(kind: BackendKind) -> Vec<Note> {
+    match kind {
+        BackendKind::Linux => notes_linux(),
+        BackendKind::VirtualDesktop | BackendKind::Macos => Vec::new(),
+    }
+}
+
+/// Whether a back end of this kind is part of this build.
+#[must_use]
+pub const fn is_built(kind: BackendKind) -> bool {
+    match kind {
+        BackendKind::VirtualDesktop => true,
+        BackendKind::Linux => cfg!(target_os = "linux"),
+        BackendKind::Macos => false,
+    }
 }
 
 fn choose(options: &DesktopOptions) -> Result<BackendKind, StartRefusal> {
@@ -81,4 +100,14 @@ fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
 #[cfg(not(target_os = "linux"))]
 fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
     Err(not_built(BackendKind::Linux))
+}
+
+#[cfg(target_os = "linux")]
+fn notes_linux() -> Vec<Note> {
+    super::linux::notes()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn notes_linux() -> Vec<Note> {
+    Vec::new()
 }

@@ -20,3 +20,4 @@ mod observing;
 mod requests;
 mod shutdown;
 mod snapshots;
+mod terminal;
