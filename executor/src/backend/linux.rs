@@ -8,7 +8,9 @@
 //! On X11 a program needs no permission to read or operate others; what can be missing is the service itself.
 
 mod accessibility;
+mod activity;
 mod apps;
+mod bracket;
 mod bus;
 mod cache;
 mod capture;
@@ -16,20 +18,29 @@ mod catalog;
 mod display;
 mod doctor;
 mod entry;
+mod focus;
 mod frame;
+mod front;
+mod hand;
 #[cfg(test)]
 mod hostile;
 mod input;
+mod keyboard;
+mod keymap;
+mod keysym;
 mod listing;
 mod locate;
 mod lock;
 mod matching;
 mod node;
+mod pointer;
 mod process;
 mod reader;
 mod reading;
 #[cfg(test)]
 mod rerun;
+mod routes;
+mod sent;
 mod toolkits;
 mod vocabulary;
 mod walk;
@@ -80,6 +91,7 @@ pub struct LinuxDesktop {
     accessibility: Accessibility,
     apps: Apps,
     session: SessionBus,
+    input: pointer::Input,
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
 }
@@ -118,6 +130,7 @@ impl LinuxDesktop {
             accessibility,
             apps: Apps::default(),
             session: SessionBus::default(),
+            input: pointer::Input::default(),
             runtime: Some(runtime),
         })
     }
@@ -165,6 +178,7 @@ impl LinuxDesktop {
 
 impl Drop for LinuxDesktop {
     fn drop(&mut self) {
+        pointer::release_held(&self.display, &self.input);
         // Waiting for a runtime inside another one is not allowed, and there is nothing to wait for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -483,8 +497,7 @@ impl Backend for LinuxDesktop {
         command: &PointCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        let _ = (key, command, deadline);
-        Ok(Reach::Never)
+        pointer::reach(self, key, command, deadline)
     }
 
     fn point(
@@ -494,8 +507,7 @@ impl Backend for LinuxDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        let _ = (key, command, route, deadline);
-        Err(PerformError::NotActionable)
+        pointer::point(self, key, command, route, deadline)
     }
 
     fn key_reach(
@@ -504,8 +516,8 @@ impl Backend for LinuxDesktop {
         command: &KeyCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        let _ = (node, command, deadline);
-        Ok(Reach::Never)
+        let node = node.downcast().ok_or(BackendError::Unsupported)?;
+        keyboard::reach(self, node, command, deadline)
     }
 
     fn focus(
@@ -514,8 +526,10 @@ impl Backend for LinuxDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<bool, PerformError> {
-        let _ = (node, route, deadline);
-        Ok(false)
+        let Some(LinuxNode::Accessible(node)) = node.downcast() else {
+            return Ok(false);
+        };
+        focus::focus(self, node, route, deadline)
     }
 
     fn keys(
@@ -525,13 +539,12 @@ impl Backend for LinuxDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        let _ = (node, command, route, deadline);
-        Err(PerformError::NotActionable)
+        let node = node.downcast().ok_or(PerformError::NotActionable)?;
+        keyboard::keys(self, node, command, route, deadline)
     }
 
     fn user_active(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        let _ = deadline;
-        Ok(false)
+        activity::user_active(self, deadline)
     }
 
     fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {

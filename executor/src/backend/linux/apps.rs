@@ -18,6 +18,7 @@ use maka_cu_protocol::text::AppText;
 
 use super::catalog::{Application, Catalog, Reading, is_carrier};
 use super::process::{Process, executable, process, processes};
+use super::routes;
 use crate::backend::desktop::{ProcessStart, RunningApp, WindowInfo};
 use crate::backend::error::BackendError;
 use crate::backend::launch::LaunchProgress;
@@ -323,6 +324,8 @@ fn spawn(application: &Application, executable: &std::path::Path) -> io::Result<
             "DESKTOP_STARTUP_ID",
             format!("maka-cu-{}-{number}_TIME1", std::process::id()),
         )
+        // GTK 3 then listens to events of the core protocol too, the only ones that one window alone can be sent.
+        .env(routes::CORE_EVENTS_VARIABLE, "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -23,9 +23,13 @@ use x11rb::protocol::composite::{self, ConnectionExt as _};
 use x11rb::protocol::damage::{self, ConnectionExt as _};
 use x11rb::protocol::randr::{self, ConnectionExt as _};
 use x11rb::protocol::res::{self, ConnectionExt as _};
+use x11rb::protocol::sync::Counter;
+use x11rb::protocol::xinput::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::protocol::xtest::{self, ConnectionExt as _};
 use x11rb::rust_connection::RustConnection;
 
+use super::activity;
 use super::capture::Redirection;
 use crate::backend::error::BackendError;
 use crate::deadline::Deadline;
@@ -70,6 +74,10 @@ pub(super) struct Extensions {
     pub(super) damage: bool,
     pub(super) randr: bool,
     pub(super) res: bool,
+    pub(super) xinput: bool,
+    pub(super) xtest: bool,
+    /// The server is a window of a Wayland compositor, which gives input to no window on our word.
+    pub(super) xwayland: bool,
 }
 
 /// The connection and what belongs to it. Lives on its own thread.
@@ -78,6 +86,8 @@ pub(super) struct Screen {
     pub(super) root: u32,
     pub(super) atoms: Atoms,
     pub(super) extensions: Extensions,
+    /// The counter that is the server's clock; `None` without SYNC.
+    pub(super) clock: Option<Counter>,
     /// Windows whose pixels are kept off screen because of us, see [`super::capture`].
     pub(super) redirected: HashMap<u32, Redirection>,
 }
@@ -90,11 +100,13 @@ impl Screen {
         let atoms = Atoms::new(&connection).map_err(|_| ConnectError::UnknownError)?;
         let atoms = atoms.reply().map_err(|_| ConnectError::UnknownError)?;
         let extensions = extensions(&connection);
+        let clock = activity::clock(&connection);
         Ok(Self {
             connection,
             root,
             atoms,
             extensions,
+            clock,
             redirected: HashMap::new(),
         })
     }
@@ -234,10 +246,21 @@ fn extensions(connection: &RustConnection) -> Extensions {
                     .reply()
                     .is_ok_and(|it| (it.server_major, it.server_minor) >= (1, 2))
             }),
+        xinput: has(connection, xinput::X11_EXTENSION_NAME)
+            && connection
+                .xinput_xi_query_version(2, 0)
+                .is_ok_and(|cookie| cookie.reply().is_ok_and(|it| it.major_version >= 2)),
+        xtest: has(connection, xtest::X11_EXTENSION_NAME)
+            && connection
+                .xtest_get_version(2, 2)
+                .is_ok_and(|cookie| cookie.reply().is_ok()),
+        // Named by the server since its release 23.1.
+        xwayland: has(connection, "XWAYLAND"),
     }
 }
 
-fn has(connection: &RustConnection, name: &'static str) -> bool {
+/// Whether the server has the extension.
+pub(super) fn has(connection: &RustConnection, name: &'static str) -> bool {
     connection
         .extension_information(name)
         .is_ok_and(|found| found.is_some())

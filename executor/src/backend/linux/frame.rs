@@ -10,7 +10,9 @@ pub(super) enum Toolkit {
     Gtk3,
     Gtk4,
     Chromium,
-    /// Qt, and everything that is not known: screen coordinates are the oldest and best-kept promise of AT-SPI.
+    /// Qt 5 and 6.
+    Qt,
+    /// Everything that is not known: screen coordinates are the oldest and best-kept promise of AT-SPI.
     ScreenBased,
 }
 
@@ -24,6 +26,7 @@ impl Toolkit {
             ("gtk", Some("4")) => Self::Gtk4,
             ("gtk" | "gail", _) => Self::Gtk3,
             ("chromium" | "electron", _) => Self::Chromium,
+            ("qt", _) => Self::Qt,
             _ => Self::ScreenBased,
         }
     }
@@ -32,7 +35,7 @@ impl Toolkit {
     pub(super) const fn is_gtk(self) -> bool {
         match self {
             Self::Gtk3 | Self::Gtk4 => true,
-            Self::Chromium | Self::ScreenBased => false,
+            Self::Chromium | Self::Qt | Self::ScreenBased => false,
         }
     }
 
@@ -40,7 +43,7 @@ impl Toolkit {
     pub(super) const fn coordinate_type(self) -> u32 {
         match self {
             Self::Gtk3 | Self::Gtk4 | Self::Chromium => 1,
-            Self::ScreenBased => 0,
+            Self::Qt | Self::ScreenBased => 0,
         }
     }
 }
@@ -80,7 +83,7 @@ impl Placement {
     ) -> Self {
         let offset = match toolkit {
             Toolkit::Gtk3 | Toolkit::Chromium => (0.0, 0.0),
-            Toolkit::ScreenBased => (-f64::from(window.x), -f64::from(window.y)),
+            Toolkit::Qt | Toolkit::ScreenBased => (-f64::from(window.x), -f64::from(window.y)),
             // GTK 4 counts from inside its shadow. Window managers without support for it leave the property out,
             // and a border remains that is the same on all sides.
             Toolkit::Gtk4 => match (frame_extents, root) {
@@ -141,7 +144,7 @@ mod tests {
         let rows = [
             ("gtk", "3.24.38", Toolkit::Gtk3),
             ("GTK", "4.8.3", Toolkit::Gtk4),
-            ("Qt", "5.15.8", Toolkit::ScreenBased),
+            ("Qt", "5.15.8", Toolkit::Qt),
             ("Chromium", "156.0", Toolkit::Chromium),
             ("Gecko", "128", Toolkit::ScreenBased),
             ("", "", Toolkit::ScreenBased),
@@ -172,6 +175,13 @@ mod tests {
             (Toolkit::Gtk4, shadow, root, element, Some((71.0, 75.0))),
             (Toolkit::Gtk4, None, root, element, Some((71.0, 81.0))),
             (Toolkit::Gtk4, None, None, element, Some((10.0, 20.0))),
+            (
+                Toolkit::Qt,
+                None,
+                None,
+                extents(554, 380, 30, 40),
+                Some((10.0, 20.0)),
+            ),
             (
                 Toolkit::ScreenBased,
                 None,

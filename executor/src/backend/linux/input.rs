@@ -1,10 +1,11 @@
-//! Doing something to a control: actions and values. Neither needs the pointer, the keyboard or a focused window.
-//!
-//! Point and key input are not offered: nothing here sends an X event, and the capabilities say so.
+//! Doing something to a control: actions and values. Neither needs the pointer, the keyboard or a focused window, and nothing
+//! here sends an X event; input is in `pointer` and `keyboard`.
 
 use std::time::Duration;
 
-use maka_cu_protocol::sets::{ElementActionKind, ElementVerb, ImageFormat, Path};
+use maka_cu_protocol::sets::{
+    ElementActionKind, ElementVerb, ImageFormat, KeyActionKind, Path, PointActionKind,
+};
 use tokio::time::sleep;
 use zbus::wire::Variant;
 
@@ -31,8 +32,8 @@ const CANCEL_PATIENCE: Duration = Duration::from_millis(500);
 pub(super) fn capabilities() -> BackendCapabilities {
     BackendCapabilities {
         element_actions: vec![ElementActionKind::Click, ElementActionKind::SetValue],
-        point_actions: Vec::new(),
-        key_actions: Vec::new(),
+        point_actions: PointActionKind::ALL.to_vec(),
+        key_actions: KeyActionKind::ALL.to_vec(),
         image_formats: vec![ImageFormat::Png],
     }
 }
@@ -196,11 +197,5 @@ mod tests {
         for (answer, expected) in rows {
             assert_eq!(outcome(path, answer), expected, "{answer:?}");
         }
-    }
-
-    #[test]
-    fn nothing_that_needs_the_pointer_is_advertised() {
-        let offered = capabilities();
-        assert!(offered.point_actions.is_empty() && offered.key_actions.is_empty());
     }
 }

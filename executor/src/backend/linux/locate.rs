@@ -116,6 +116,23 @@ async fn top_levels(
     Ok(tops)
 }
 
+/// What the process draws its windows with; `None` when it is not on the bus, or answers in two ways.
+pub(super) async fn toolkit(
+    accessibility: &Accessibility,
+    bus: &Bus,
+    pid: u32,
+) -> Result<Option<Toolkit>, CallError> {
+    let mut found = None;
+    for application in accessibility.applications_of(bus, pid).await? {
+        let toolkit = toolkit_of(bus, &application).await?;
+        if found.is_some_and(|found| found != toolkit) {
+            return Ok(None);
+        }
+        found = Some(toolkit);
+    }
+    Ok(found)
+}
+
 async fn toolkit_of(bus: &Bus, application: &ObjectRef) -> Result<Toolkit, CallError> {
     let text = async |name| match bus
         .property(application, APPLICATION, name, CALL_TIMEOUT)

@@ -1,12 +1,15 @@
 //! The process table, read live from `/proc`.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::backend::desktop::ProcessStart;
 
 /// Longest status line that is read. The kernel's is below 500 bytes.
 const LONGEST_STAT: usize = 4096;
+/// Most of an environment that is read. The kernel allows programs about this much by default.
+const LONGEST_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 
 /// One process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +54,26 @@ pub(super) fn executable(pid: u32) -> Option<PathBuf> {
         Some(text) => Some(Path::new(text).to_path_buf()),
         None => Some(path),
     }
+}
+
+/// Whether the process was started with this variable in its environment. No for another user's process, and for an
+/// environment beyond what is read.
+pub(super) fn was_given(pid: u32, variable: &str) -> bool {
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let mut environment = Vec::new();
+    if file
+        .take(LONGEST_ENVIRONMENT)
+        .read_to_end(&mut environment)
+        .is_err()
+    {
+        return false;
+    }
+    environment
+        .split(|byte| *byte == 0)
+        .filter_map(|entry| entry.strip_prefix(variable.as_bytes()))
+        .any(|rest| rest.first() == Some(&b'='))
 }
 
 /// How long the process has been running, in clock ticks, which are hundredths of a second on every Linux.
@@ -120,6 +143,26 @@ mod tests {
         ] {
             assert_eq!(parse_stat(line), None, "{line:?}");
         }
+    }
+
+    #[test]
+    fn the_environment_is_that_of_the_start() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .env("MAKA_TEST_GIVEN", "1")
+            .spawn()
+            .unwrap();
+        let given = |name| was_given(child.id(), name);
+        // Before the child has become the program it is a copy of this one.
+        let started = (0..3000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            given("MAKA_TEST_GIVEN")
+        });
+        let others = given("MAKA_TEST_GIV") || given("MAKA_TEST_GIVEN=1");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(started && !others);
+        assert!(!was_given(u32::MAX, "PATH"));
     }
 
     #[test]

@@ -1,0 +1,383 @@
+//! Gestures at a point of a window.
+//!
+//! One gesture at a time, whoever asks: two that were mixed would be neither. What one leaves for the next, a button that stays
+//! down, is kept here; [`release_held`] lets go of it when the back end ends.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use maka_cu_protocol::ids::WindowKey;
+use x11rb::protocol::xproto::{ConnectionExt as _, KeyButMask};
+
+use super::LinuxDesktop;
+use super::display::{Display, unreadable};
+use super::front::{Before, RealHand, bring, give_back, look};
+use super::hand::{Button, Halt, Hand as _, make};
+use super::sent::{Grip, SentHand};
+use crate::backend::error::BackendError;
+use crate::backend::input::{Gesture, InputRoute, PointCommand, Reach};
+use crate::backend::perform::{PerformError, Performed};
+use crate::deadline::Deadline;
+
+/// How often a waiting request looks whether its turn has come.
+const TURN: Duration = Duration::from_millis(10);
+
+/// The turn to send input, and what the last one left.
+#[derive(Debug, Default)]
+pub(super) struct Input(Mutex<Left>);
+
+/// What one request leaves for a later one.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// The left button, still down.
+    held: Option<Held>,
+    /// A window that was brought forward for a focus and keeps it until the keys are typed.
+    pub(super) forward: Option<Before>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    window: u32,
+    by: HeldBy,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum HeldBy {
+    Sent(Grip),
+    Real(Before),
+}
+
+impl Held {
+    const fn route(&self) -> InputRoute {
+        match self.by {
+            HeldBy::Sent(_) => InputRoute::Window,
+            HeldBy::Real(_) => InputRoute::Global,
+        }
+    }
+}
+
+impl Input {
+    /// Waits for the turn; `None` when the time is over first.
+    pub(super) fn turn(&self, deadline: &Deadline) -> Option<MutexGuard<'_, Left>> {
+        loop {
+            if deadline.is_over() {
+                return None;
+            }
+            match self.0.try_lock() {
+                Ok(left) => return Some(left),
+                // What is left is whole: it is written in one step.
+                Err(TryLockError::Poisoned(left)) => return Some(left.into_inner()),
+                Err(TryLockError::WouldBlock) => deadline.pause(TURN),
+            }
+        }
+    }
+}
+
+/// See [`crate::backend::Backend::point_reach`].
+pub(super) fn reach(
+    desktop: &LinuxDesktop,
+    key: WindowKey,
+    command: &PointCommand,
+    deadline: &Deadline,
+) -> Result<Reach, BackendError> {
+    let held = desktop
+        .input
+        .turn(deadline)
+        .ok_or(BackendError::Timeout)?
+        .held;
+    let (means, on_screen, size, really_down) = desktop.display.ask(deadline, move |screen| {
+        let window = screen.window(key.window_id).map_err(unreadable)?;
+        let window = window.filter(|window| window.pid == Some(key.pid));
+        let window = window.ok_or(BackendError::WindowGone)?;
+        let pointer = screen
+            .connection
+            .query_pointer(screen.root)
+            .map_err(unreadable)?;
+        let pointer = pointer.reply().map_err(unreadable)?;
+        let down = u16::from(pointer.mask) & u16::from(KeyButMask::BUTTON1) != 0;
+        Ok((
+            screen.means(),
+            window.on_screen,
+            (window.area.width, window.area.height),
+            down,
+        ))
+    })?;
+    if command.gesture == Gesture::Release {
+        match held {
+            // A button is let go of in the way in which it was pressed.
+            Some(held) if held.window == key.window_id => {
+                return Ok(means.reach(held.route() == InputRoute::Window));
+            }
+            // Whoever pressed it, an executor before this one or a person: to let go of it is to operate the device.
+            _ if really_down => return Ok(means.reach(false)),
+            _ => {}
+        }
+    }
+    let inside = |x: f64, y: f64| {
+        (0.0..f64::from(size.0)).contains(&x) && (0.0..f64::from(size.1)).contains(&y)
+    };
+    let from_inside = match command.gesture {
+        Gesture::Drag { from } => inside(from.x(), from.y()),
+        Gesture::Move
+        | Gesture::Click { .. }
+        | Gesture::Press
+        | Gesture::Release
+        | Gesture::Scroll { .. } => true,
+    };
+    if !(means.window && on_screen && from_inside && inside(command.at.x(), command.at.y())) {
+        return Ok(means.reach(false));
+    }
+    let listener = desktop.listener(key, deadline)?;
+    if !listener.hears(&command.gesture) {
+        return Ok(means.reach(false));
+    }
+    let hidden = listener.sleeps_when_hidden()
+        && desktop.display.ask(deadline, move |screen| {
+            let windows = screen.windows().map_err(unreadable)?;
+            let place = windows.iter().position(|window| window.id == key.window_id);
+            screen.is_hidden(&windows, place.ok_or(BackendError::WindowGone)?)
+        })?;
+    Ok(means.reach(!hidden))
+}
+
+/// See [`crate::backend::Backend::point`].
+pub(super) fn point(
+    desktop: &LinuxDesktop,
+    key: WindowKey,
+    command: &PointCommand,
+    route: InputRoute,
+    deadline: &Deadline,
+) -> Result<Performed, PerformError> {
+    let path = route.path();
+    let refused = PerformError::Refused { path };
+    let mut left = desktop.input.turn(deadline).ok_or(refused)?;
+    let is_there = desktop.display.ask(deadline, move |screen| {
+        let window = screen.window(key.window_id).map_err(unreadable)?;
+        Ok(window.is_some_and(|window| window.pid == Some(key.pid)))
+    });
+    if is_there != Ok(true)
+        || !may_go_on(left.held.as_ref(), key.window_id, &command.gesture, route)
+    {
+        return Err(refused);
+    }
+    let made = match route {
+        InputRoute::Window => send(
+            &desktop.display,
+            &mut left,
+            key.window_id,
+            command,
+            deadline,
+        ),
+        InputRoute::Global => operate(
+            &desktop.display,
+            &mut left,
+            key.window_id,
+            command,
+            deadline,
+        ),
+    };
+    match made {
+        Ok(()) => Ok(Performed::by(path)),
+        Err(Halt::Before) => Err(refused),
+        Err(Halt::Midway) => Err(PerformError::Unknown { path }),
+    }
+}
+
+/// Whether a gesture makes sense with the button that is held.
+fn may_go_on(held: Option<&Held>, window: u32, gesture: &Gesture, route: InputRoute) -> bool {
+    let Some(held) = held else {
+        return true;
+    };
+    let both_real = held.route() == InputRoute::Global && route == InputRoute::Global;
+    match gesture {
+        Gesture::Press => false,
+        Gesture::Release => held.window == window && held.route() == route,
+        // The way to a drag in single steps.
+        Gesture::Move | Gesture::Scroll { .. } => both_real || held.window != window,
+        Gesture::Click { .. } | Gesture::Drag { .. } => !both_real && held.window != window,
+    }
+}
+
+/// By events for this window.
+fn send(
+    display: &Display,
+    left: &mut Left,
+    window: u32,
+    command: &PointCommand,
+    deadline: &Deadline,
+) -> Result<(), Halt> {
+    let mut hand = match (command.gesture, left.held) {
+        (
+            Gesture::Release,
+            Some(Held {
+                by: HeldBy::Sent(grip),
+                ..
+            }),
+        ) => {
+            left.held = None;
+            SentHand::resume(display, window, grip)
+        }
+        _ => SentHand::new(display, window, deadline).map_err(|_| Halt::Before)?,
+    };
+    make(&mut hand, command, deadline)?;
+    if command.gesture == Gesture::Press {
+        left.held = Some(Held {
+            window,
+            by: HeldBy::Sent(hand.leave_down()),
+        });
+    }
+    Ok(())
+}
+
+/// By the core pointer.
+fn operate(
+    display: &Display,
+    left: &mut Left,
+    window: u32,
+    command: &PointCommand,
+    deadline: &Deadline,
+) -> Result<(), Halt> {
+    let holding = match left.held {
+        Some(Held {
+            by: HeldBy::Real(before),
+            ..
+        }) => Some(before),
+        Some(Held {
+            by: HeldBy::Sent(_),
+            ..
+        })
+        | None => None,
+    };
+    let released = command.gesture == Gesture::Release;
+    let before = match holding {
+        Some(before) => Ok(before),
+        // A button that somebody else left down is released whatever lies there.
+        None if released => look(display, window, deadline),
+        None => bring(display, window, deadline),
+    };
+    let before = before.map_err(|_| Halt::Before)?;
+    let mut hand = RealHand::new(display, window, holding.is_some() || released);
+    let made = make(&mut hand, command, deadline);
+    match command.gesture {
+        // The pointer stays, which is what was asked for.
+        Gesture::Move if made.is_ok() => {}
+        Gesture::Press if made.is_ok() => {
+            left.held = Some(Held {
+                window,
+                by: HeldBy::Real(before),
+            });
+        }
+        Gesture::Move | Gesture::Scroll { .. } if holding.is_some() => {}
+        Gesture::Move
+        | Gesture::Click { .. }
+        | Gesture::Press
+        | Gesture::Release
+        | Gesture::Drag { .. }
+        | Gesture::Scroll { .. } => {
+            if holding.is_some() {
+                left.held = None;
+            }
+            give_back(display, before, hand.rest(deadline));
+        }
+    }
+    made
+}
+
+/// Lets go of a button that a request left down.
+pub(super) fn release_held(display: &Display, input: &Input) {
+    let Some(mut left) = input.turn(&Deadline::within(super::bracket::LET_GO)) else {
+        return;
+    };
+    let released = match left.held.take() {
+        None => return,
+        Some(Held {
+            window,
+            by: HeldBy::Sent(grip),
+        }) => SentHand::resume(display, window, grip).release(Button::LEFT),
+        Some(Held {
+            window,
+            by: HeldBy::Real(_),
+        }) => RealHand::new(display, window, true).release(Button::LEFT),
+    };
+    if released.is_err() {
+        tracing::warn!("a held button could not be released");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maka_cu_protocol::action::Pages;
+    use maka_cu_protocol::geometry::WindowPoint;
+    use maka_cu_protocol::sets::{Direction, MouseButton};
+
+    use super::*;
+
+    #[test]
+    fn while_a_button_is_held() {
+        let here = 7;
+        let before = Before {
+            window: here,
+            active: None,
+            pointer: (0, 0),
+        };
+        let real = Held {
+            window: here,
+            by: HeldBy::Real(before),
+        };
+        let from = WindowPoint::try_new(0.0, 0.0).unwrap();
+        let gestures = [
+            Gesture::Press,
+            Gesture::Release,
+            Gesture::Move,
+            Gesture::Scroll {
+                direction: Direction::Up,
+                pages: Pages::ONE,
+            },
+            Gesture::Click {
+                button: MouseButton::Left,
+                count: 1,
+            },
+            Gesture::Drag { from },
+        ];
+        let rows = [
+            ("nothing held", None, here, InputRoute::Window, [true; 6]),
+            (
+                "same way",
+                Some(&real),
+                here,
+                InputRoute::Global,
+                [false, true, true, true, false, false],
+            ),
+            (
+                "same way, elsewhere",
+                Some(&real),
+                8,
+                InputRoute::Global,
+                [false, false, true, true, false, false],
+            ),
+            (
+                "sent there",
+                Some(&real),
+                here,
+                InputRoute::Window,
+                [false; 6],
+            ),
+            (
+                "sent elsewhere",
+                Some(&real),
+                8,
+                InputRoute::Window,
+                [false, false, true, true, true, true],
+            ),
+        ];
+        for (name, held, window, route, expected) in rows {
+            for (gesture, expected) in gestures.iter().zip(expected) {
+                assert_eq!(
+                    may_go_on(held, window, gesture, route),
+                    expected,
+                    "{name}: {gesture:?}"
+                );
+            }
+        }
+    }
+}
