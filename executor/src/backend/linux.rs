@@ -10,6 +10,7 @@
 mod accessibility;
 mod activity;
 mod apps;
+mod arrange;
 mod bracket;
 mod bus;
 mod cache;
@@ -40,6 +41,8 @@ mod reading;
 #[cfg(test)]
 mod rerun;
 mod routes;
+mod scroll;
+mod selection;
 mod sent;
 mod toolkits;
 mod vocabulary;
@@ -473,7 +476,11 @@ impl Backend for LinuxDesktop {
         command: &ElementCommand,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
-        let Some(LinuxNode::Accessible(node)) = node.downcast() else {
+        let node: &LinuxNode = node.downcast().ok_or(PerformError::NotActionable)?;
+        if let Some(arranged) = self.arrange(node, command, deadline) {
+            return arranged;
+        }
+        let LinuxNode::Accessible(node) = node else {
             return Err(PerformError::NotActionable);
         };
         let bus = self
@@ -487,8 +494,16 @@ impl Backend for LinuxDesktop {
         node: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<AppText>, BackendError> {
-        let _ = (node, deadline);
-        Ok(None)
+        match node
+            .downcast::<LinuxNode>()
+            .ok_or(BackendError::Unsupported)?
+        {
+            LinuxNode::Window(_) => Ok(None),
+            LinuxNode::Accessible(node) => {
+                let bus = self.bus(deadline)?;
+                self.block_on(selection::selected(&bus, node, deadline))
+            }
+        }
     }
 
     fn point_reach(

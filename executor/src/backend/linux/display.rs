@@ -43,13 +43,20 @@ const IDLE_CHECK: Duration = Duration::from_secs(1);
 const CANCEL_CHECK: Duration = Duration::from_millis(20);
 
 x11rb::atom_manager! {
-    /// The atoms that are read.
+    /// The atoms that are read or sent.
     pub(super) Atoms: AtomsCookie {
         UTF8_STRING,
+        WM_CHANGE_STATE,
         _GTK_FRAME_EXTENTS,
         _NET_ACTIVE_WINDOW,
         _NET_CLIENT_LIST_STACKING,
+        _NET_MOVERESIZE_WINDOW,
+        _NET_SUPPORTED,
         _NET_SUPPORTING_WM_CHECK,
+        _NET_WM_ACTION_MINIMIZE,
+        _NET_WM_ACTION_MOVE,
+        _NET_WM_ACTION_RESIZE,
+        _NET_WM_ALLOWED_ACTIONS,
         _NET_WM_NAME,
         _NET_WM_PID,
         _NET_WM_STATE,

@@ -190,6 +190,13 @@ mod tests {
                 Some((10.0, 20.0)),
             ),
             (
+                Toolkit::Qt,
+                None,
+                None,
+                extents(554, 380, 30, 40),
+                Some((10.0, 20.0)),
+            ),
+            (
                 Toolkit::Gtk3,
                 None,
                 None,

@@ -1,25 +1,34 @@
-//! Doing something to a control: actions and values. Neither needs the pointer, the keyboard or a focused window, and nothing
-//! here sends an X event; input is in `pointer` and `keyboard`.
+//! Doing something to a control: actions, values, and what `selection` and `scroll` add. None of it needs the pointer, the
+//! keyboard or a focused window, and nothing here sends an X event; input is in `pointer` and `keyboard`.
 
 use std::time::Duration;
 
 use maka_cu_protocol::sets::{
     ElementActionKind, ElementVerb, ImageFormat, KeyActionKind, Path, PointActionKind,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::time::sleep;
-use zbus::wire::Variant;
+use zbus::wire::{DynamicType, Type, Variant};
 
+use super::accessibility::COMPONENT;
 use super::bus::{Bus, CallError, ObjectRef};
+use super::frame::Toolkit;
 use super::node::AccessibleNode;
-use super::reader::Reader;
-use super::vocabulary::{self, ValueSource, is_pressed_by_selection, value_settable, value_source};
+use super::reader::{ACTION, Reader, VALUE};
+use super::vocabulary::{
+    ROLE_COMBO_BOX, ValueSource, action_for, is_pressed_by_selection, option_is_inert, scrolls_to,
+    value_settable, value_source,
+};
+use super::{scroll, selection};
 use crate::backend::BackendCapabilities;
 use crate::backend::perform::{ElementCommand, PerformError, Performed};
 use crate::deadline::Deadline;
-const ACTION: &str = "org.a11y.atspi.Action";
+
 const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
 const SELECTION: &str = "org.a11y.atspi.Selection";
-const VALUE: &str = "org.a11y.atspi.Value";
+/// `ATSPI_SCROLL_ANYWHERE`: no edge is preferred.
+const SCROLL_ANYWHERE: u32 = 6;
 /// A program may open a window, or run a query, before it answers. Longer than a reading call, because giving up here
 /// turns a success into an unknown outcome.
 const ACT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,10 +40,69 @@ const CANCEL_PATIENCE: Duration = Duration::from_millis(500);
 /// What this back end offers.
 pub(super) fn capabilities() -> BackendCapabilities {
     BackendCapabilities {
-        element_actions: vec![ElementActionKind::Click, ElementActionKind::SetValue],
+        element_actions: ElementActionKind::ALL.to_vec(),
         point_actions: PointActionKind::ALL.to_vec(),
         key_actions: KeyActionKind::ALL.to_vec(),
         image_formats: vec![ImageFormat::Png],
+    }
+}
+
+/// One action on one accessible: the way to it, and how long the caller waits.
+pub(super) struct Attempt<'a> {
+    bus: &'a Bus,
+    pub(super) reader: Reader<'a>,
+    pub(super) node: &'a AccessibleNode,
+    pub(super) deadline: &'a Deadline,
+}
+
+impl Attempt<'_> {
+    /// Sends a call that may change something, with the longest patience there is.
+    pub(super) async fn send<B, R>(
+        &self,
+        object: &ObjectRef,
+        interface: &'static str,
+        method: &'static str,
+        body: &B,
+    ) -> Result<R, CallError>
+    where
+        B: Serialize + DynamicType + Sync,
+        R: DeserializeOwned + Type,
+    {
+        self.send_within(ACT_TIMEOUT, object, interface, method, body)
+            .await
+    }
+
+    /// As [`Self::send`], for calls of which it is known that no answer may come.
+    pub(super) async fn send_within<B, R>(
+        &self,
+        patience: Duration,
+        object: &ObjectRef,
+        interface: &'static str,
+        method: &'static str,
+        body: &B,
+    ) -> Result<R, CallError>
+    where
+        B: Serialize + DynamicType + Sync,
+        R: DeserializeOwned + Type,
+    {
+        let patience = patience.min(self.deadline.remaining());
+        let answer = self.bus.call(object, interface, method, body, patience);
+        unless_cancelled(self.deadline, answer).await
+    }
+
+    /// Writes the number of a slider or scroll bar.
+    pub(super) async fn write_number(
+        &self,
+        object: &ObjectRef,
+        number: f64,
+    ) -> Result<Performed, PerformError> {
+        let patience = ACT_TIMEOUT.min(self.deadline.remaining());
+        let value = Variant::from(number);
+        let answer = self
+            .bus
+            .set_property(object, VALUE, "CurrentValue", value, patience);
+        let answer = unless_cancelled(self.deadline, answer).await;
+        outcome(Path::AxAttribute, answer.map(|()| true))
     }
 }
 
@@ -49,42 +117,61 @@ pub(super) async fn perform(
     if deadline.is_over() {
         return Err(PerformError::NotActionable);
     }
-    let reader = Reader::new(bus, node.context.toolkit, deadline.clone());
+    let attempt = Attempt {
+        bus,
+        reader: Reader::new(bus, node.context.toolkit, deadline.clone()),
+        node,
+        deadline,
+    };
     match command {
-        ElementCommand::Perform(verb) => act(bus, &reader, node, *verb, deadline).await,
-        ElementCommand::SetValue(text) => {
-            set_value(bus, &reader, &node.object, text.as_str(), deadline).await
+        ElementCommand::Perform(verb) => act(&attempt, *verb).await,
+        ElementCommand::SetValue(text) => set_value(&attempt, text.as_str()).await,
+        ElementCommand::SelectText(text) => selection::select(&attempt, text.as_str()).await,
+        ElementCommand::Scroll { direction, pages } => {
+            scroll::scroll(&attempt, *direction, *pages).await
         }
-        ElementCommand::SelectText(_)
-        | ElementCommand::Scroll { .. }
-        | ElementCommand::MoveWindow(_)
+        // These are asked of the window manager, see `arrange`.
+        ElementCommand::MoveWindow(_)
         | ElementCommand::ResizeWindow(_)
         | ElementCommand::MinimizeWindow => Err(PerformError::NotActionable),
     }
 }
 
-async fn act(
-    bus: &Bus,
-    reader: &Reader<'_>,
-    node: &AccessibleNode,
-    verb: ElementVerb,
-    deadline: &Deadline,
-) -> Result<Performed, PerformError> {
-    let object = &node.object;
-    // Nothing is attempted before this is known, so every failure here is a plain no.
-    let not_actionable = |_| PerformError::NotActionable;
+/// A question before anything is attempted: every failure is a plain no.
+pub(super) fn not_actionable(_: CallError) -> PerformError {
+    PerformError::NotActionable
+}
+
+async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, PerformError> {
+    let (reader, node) = (&attempt.reader, attempt.node);
+    let (object, toolkit) = (&node.object, node.context.toolkit);
     let core = reader.core(object).await.map_err(not_actionable)?;
+    if verb == ElementVerb::ScrollToVisible && scrolls_to(toolkit, core.interfaces) {
+        let answer = attempt
+            .send(object, COMPONENT, "ScrollTo", &SCROLL_ANYWHERE)
+            .await;
+        return outcome(Path::AxAction, answer);
+    }
+    if verb == ElementVerb::Press
+        && let Some((combo_box, place)) = option(attempt).await?
+    {
+        if option_is_inert(toolkit) {
+            return Err(PerformError::NotActionable);
+        }
+        // GTK 3 would do the click too, but complains, because the menu that it closes was never open.
+        if toolkit == Toolkit::Gtk3 {
+            return select_child(attempt, &combo_box, place).await;
+        }
+    }
     let actions = reader
         .actions(object, core.interfaces)
         .await
         .map_err(not_actionable)?;
-    let index = actions
-        .iter()
-        .position(|name| vocabulary::verb(core.role, name) == Some(verb));
-    let patience = ACT_TIMEOUT.min(deadline.remaining());
+    let names = actions.iter().map(String::as_str);
+    let index = action_for(toolkit, core.role, names, verb);
     if let Some(index) = index.and_then(|index| i32::try_from(index).ok()) {
-        let answer = bus.call(object, ACTION, "DoAction", &index, patience);
-        return outcome(Path::AxAction, unless_cancelled(deadline, answer).await);
+        let answer = attempt.send(object, ACTION, "DoAction", &index).await;
+        return outcome(Path::AxAction, answer);
     }
     let parent = node.parent.as_ref().filter(|_| verb == ElementVerb::Press);
     let parent = &parent.ok_or(PerformError::NotActionable)?.object;
@@ -92,37 +179,66 @@ async fn act(
         .role_and_children(parent)
         .await
         .map_err(not_actionable)?;
-    let gtk = node.context.toolkit.is_gtk();
-    if !is_pressed_by_selection(gtk, container.interfaces, core.states, &[]) {
+    if !is_pressed_by_selection(toolkit, container.interfaces, core.states, &[]) {
         return Err(PerformError::NotActionable);
     }
     let place = children.iter().position(|child| child == object);
-    let place = place.and_then(|place| i32::try_from(place).ok());
-    let place = place.ok_or(PerformError::NotActionable)?;
-    let answer = bus.call(parent, SELECTION, "SelectChild", &place, patience);
-    outcome(Path::AxSelect, unless_cancelled(deadline, answer).await)
+    select_child(attempt, parent, place.ok_or(PerformError::NotActionable)?).await
 }
 
-async fn set_value(
-    bus: &Bus,
-    reader: &Reader<'_>,
-    object: &ObjectRef,
-    text: &str,
-    deadline: &Deadline,
-) -> Result<Performed, PerformError> {
-    let core = reader
-        .core(object)
+/// The combo box that a node is an option of, and its place there. Options sit in a list or menu between the two.
+async fn option(attempt: &Attempt<'_>) -> Result<Option<(ObjectRef, usize)>, PerformError> {
+    match attempt.node.context.toolkit {
+        Toolkit::Gtk3 | Toolkit::Qt => {}
+        Toolkit::Gtk4 | Toolkit::Chromium | Toolkit::ScreenBased => return Ok(None),
+    }
+    let mut ancestors = attempt.node.ancestors();
+    let (Some(list), Some(combo_box)) = (ancestors.next(), ancestors.next()) else {
+        return Ok(None);
+    };
+    let reader = &attempt.reader;
+    let above = reader
+        .core(&combo_box.object)
         .await
-        .map_err(|_| PerformError::NotActionable)?;
+        .map_err(not_actionable)?;
+    if above.role != ROLE_COMBO_BOX {
+        return Ok(None);
+    }
+    let options = reader
+        .children(&list.object)
+        .await
+        .map_err(not_actionable)?;
+    let place = options
+        .iter()
+        .position(|option| *option == attempt.node.object);
+    let place = place.ok_or(PerformError::NotActionable)?;
+    Ok(Some((combo_box.object.clone(), place)))
+}
+
+async fn select_child(
+    attempt: &Attempt<'_>,
+    container: &ObjectRef,
+    place: usize,
+) -> Result<Performed, PerformError> {
+    let place = i32::try_from(place).map_err(|_| PerformError::NotActionable)?;
+    let answer = attempt
+        .send(container, SELECTION, "SelectChild", &place)
+        .await;
+    outcome(Path::AxSelect, answer)
+}
+
+async fn set_value(attempt: &Attempt<'_>, text: &str) -> Result<Performed, PerformError> {
+    let object = &attempt.node.object;
+    let core = attempt.reader.core(object).await.map_err(not_actionable)?;
     if !value_settable(core.role, core.states, core.interfaces) {
         return Err(PerformError::NotActionable);
     }
-    let patience = ACT_TIMEOUT.min(deadline.remaining());
     match value_source(core.role, core.states, core.interfaces) {
         ValueSource::Secret | ValueSource::Text => {
-            let answer =
-                bus.call::<_, bool>(object, EDITABLE_TEXT, "SetTextContents", &text, patience);
-            outcome(Path::AxAttribute, unless_cancelled(deadline, answer).await)
+            let answer = attempt
+                .send(object, EDITABLE_TEXT, "SetTextContents", &text)
+                .await;
+            outcome(Path::AxAttribute, answer)
         }
         ValueSource::Number => {
             let number: f64 = text
@@ -132,10 +248,7 @@ async fn set_value(
             if !number.is_finite() {
                 return Err(PerformError::NotActionable);
             }
-            let value = Variant::from(number);
-            let answer = bus.set_property(object, VALUE, "CurrentValue", value, patience);
-            let answer = unless_cancelled(deadline, answer).await;
-            outcome(Path::AxAttribute, answer.map(|()| true))
+            attempt.write_number(object, number).await
         }
         ValueSource::Check | ValueSource::None => Err(PerformError::NotActionable),
     }
@@ -158,7 +271,10 @@ async fn unless_cancelled<T>(
 }
 
 /// The verdict on a call that was sent. `true` from the application means accepted, which by itself confirms nothing.
-fn outcome(path: Path, answer: Result<bool, CallError>) -> Result<Performed, PerformError> {
+pub(super) fn outcome(
+    path: Path,
+    answer: Result<bool, CallError>,
+) -> Result<Performed, PerformError> {
     match answer {
         Ok(true) => Ok(Performed::by(path)),
         Ok(false) | Err(CallError::Rejected | CallError::Gone) => {

@@ -22,18 +22,20 @@ use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
 use super::cache::CachedCore;
 use super::frame::{Extents, Toolkit};
 use super::vocabulary::{
-    Interfaces, State, States, ValueSource, check_value, selected, value_settable, value_source,
-    verbs,
+    Interfaces, State, States, ValueSource, check_value, scrolls_to, selected, value_settable,
+    value_source, verbs,
 };
 use crate::deadline::Deadline;
 
-const ACTION: &str = "org.a11y.atspi.Action";
-const TEXT: &str = "org.a11y.atspi.Text";
-const VALUE: &str = "org.a11y.atspi.Value";
+pub(super) const ACTION: &str = "org.a11y.atspi.Action";
+pub(super) const TEXT: &str = "org.a11y.atspi.Text";
+pub(super) const VALUE: &str = "org.a11y.atspi.Value";
 
 /// Measured: 16 calls at once halve a walk, 64 gain another tenth, more gains nothing.
 pub(super) const IN_FLIGHT: usize = 64;
 const TOLERATED: usize = 3;
+/// The attribute that only elements of a page have.
+const WEB_ELEMENT: &str = "tag";
 /// No control offers more actions that mean something here.
 const MOST_ACTIONS: i32 = 16;
 /// Longest text that is read as a value, in characters. A digest of a longer one covers this much of it.
@@ -91,7 +93,7 @@ impl Facts {
 pub(super) struct Reader<'b> {
     bus: &'b Bus,
     deadline: Deadline,
-    toolkit: Toolkit,
+    pub(super) toolkit: Toolkit,
     patience: Duration,
     permits: Semaphore,
     unanswered: AtomicUsize,
@@ -167,7 +169,7 @@ impl<'b> Reader<'b> {
         answer
     }
 
-    async fn property(
+    pub(super) async fn property(
         &self,
         object: &ObjectRef,
         interface: &'static str,
@@ -248,7 +250,7 @@ impl<'b> Reader<'b> {
         }
         // Off-screen items have no extents worth asking for; toolkits answer with leftovers.
         let extents =
-            extents.filter(|_| core.interfaces.component && core.states.has(State::Showing));
+            extents.filter(|_| core.interfaces.component && core.states.is_showing(self.toolkit));
         let children = async {
             match known_children {
                 Some(children) => Ok((children, false)),
@@ -265,11 +267,16 @@ impl<'b> Reader<'b> {
         let (children, children_cut) = or_default(children)?;
         let actions = actions?;
         let mut attributes = attributes?;
+        let names = actions.iter().map(String::as_str);
+        let mut verbs = verbs(self.toolkit, core.role, names);
+        if scrolls_to(self.toolkit, core.interfaces) && attributes.contains_key(WEB_ELEMENT) {
+            verbs.push(ElementVerb::ScrollToVisible);
+        }
         Ok(Facts {
             children,
             children_cut,
             extents: extents?,
-            verbs: verbs(core.role, actions.iter().map(String::as_str)),
+            verbs,
             value: value?,
             placeholder: attributes
                 .remove("placeholder-text")
@@ -376,21 +383,34 @@ impl<'b> Reader<'b> {
                     .map(|it| it.to_string()))
             }
             ValueSource::Text => {
-                // The count first: toolkits complain about a range that reaches past the end.
-                let count = absent_if_refused(self.number(object, TEXT, "CharacterCount").await)?;
-                let Some(count) = count else { return Ok(None) };
-                if count <= 0 {
-                    return Ok(Some(String::new()));
-                }
-                let range = (0, count.min(LONGEST_TEXT));
-                let text = self
-                    .call::<_, String>(object, TEXT, "GetText", &range)
-                    .await;
-                let text = absent_if_refused(text)?;
-                self.keeps(text.as_ref().map_or(0, String::len));
-                Ok(text)
+                let whole = absent_if_refused(self.whole_text(object).await)?;
+                Ok(whole.map(|(text, _)| text))
             }
         }
+    }
+
+    /// All of the text, or as much as is read of one, and how long the application says that it is. An end of -1 is never asked for: Qt complains about it, and GTK 4
+    /// (4.8) answers nothing.
+    pub(super) async fn whole_text(&self, object: &ObjectRef) -> Result<(String, i32), CallError> {
+        let count = self.number(object, TEXT, "CharacterCount").await?;
+        let text = self.text_between(object, 0, count).await?;
+        Ok((text, count))
+    }
+
+    /// The text between two offsets, in the application's units.
+    pub(super) async fn text_between(
+        &self,
+        object: &ObjectRef,
+        start: i32,
+        end: i32,
+    ) -> Result<String, CallError> {
+        if end <= start {
+            return Ok(String::new());
+        }
+        let range = (start, end.min(start.saturating_add(LONGEST_TEXT)));
+        let text: String = self.call(object, TEXT, "GetText", &range).await?;
+        self.keeps(text.len());
+        Ok(text)
     }
 
     /// Attributes are worth a call where something that is used may be in them: hints of text fields everywhere,
@@ -411,7 +431,7 @@ impl<'b> Reader<'b> {
 }
 
 /// An optional question that the object refuses has no answer; silence and a lost bus stay errors.
-fn absent_if_refused<T>(answer: Result<T, CallError>) -> Result<Option<T>, CallError> {
+pub(super) fn absent_if_refused<T>(answer: Result<T, CallError>) -> Result<Option<T>, CallError> {
     match answer {
         Ok(value) => Ok(Some(value)),
         Err(CallError::Rejected | CallError::Malformed) => Ok(None),

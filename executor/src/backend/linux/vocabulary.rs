@@ -5,12 +5,20 @@
 
 use maka_cu_protocol::sets::ElementVerb;
 
+use super::frame::Toolkit;
+
 /// `ROLE_PASSWORD_TEXT`.
 pub(super) const ROLE_PASSWORD_TEXT: u32 = 40;
 /// `ROLE_MENU`: an entry that holds a submenu, as well as the submenu.
 pub(super) const ROLE_MENU: u32 = 33;
 /// `ROLE_MENU_BAR`.
 pub(super) const ROLE_MENU_BAR: u32 = 34;
+/// `ROLE_COMBO_BOX`.
+pub(super) const ROLE_COMBO_BOX: u32 = 11;
+/// `ROLE_FILLER`.
+pub(super) const ROLE_FILLER: u32 = 20;
+/// `ROLE_SCROLL_BAR`.
+pub(super) const ROLE_SCROLL_BAR: u32 = 48;
 const ROLE_CHECK_BOX: u32 = 7;
 const ROLE_CHECK_MENU_ITEM: u32 = 8;
 const ROLE_DATE_EDITOR: u32 = 12;
@@ -34,12 +42,14 @@ pub(super) enum State {
     Editable = 7,
     Enabled = 8,
     Focused = 12,
+    Horizontal = 13,
     MultiLine = 17,
     Pressed = 20,
     Selectable = 22,
     Selected = 23,
     Sensitive = 24,
     Showing = 25,
+    Vertical = 29,
     Visible = 30,
     Indeterminate = 32,
     Checkable = 41,
@@ -59,6 +69,11 @@ impl States {
 
     pub(super) const fn has(self, state: State) -> bool {
         self.0 & (1 << state as u8) != 0
+    }
+
+    /// It is laid out and not hidden. GTK 4 (4.8) says so with another state, and of windows only with the usual one.
+    pub(super) fn is_showing(self, toolkit: Toolkit) -> bool {
+        self.has(State::Showing) || (toolkit == Toolkit::Gtk4 && self.has(State::Visible))
     }
 
     /// A person can operate it. Toolkits set one or both.
@@ -175,29 +190,48 @@ pub(super) fn selected(role: u32, states: States, interfaces: Interfaces) -> Opt
 /// Whether a press on a node without an action of that kind is a selection in its container: rows and tabs of GTK. Qt and
 /// Chromium have no selection that works, and their items offer actions.
 pub(super) fn is_pressed_by_selection(
-    gtk: bool,
+    toolkit: Toolkit,
     container: Interfaces,
     states: States,
     actions: &[ElementVerb],
 ) -> bool {
-    gtk && container.selection
+    toolkit.is_gtk()
+        && container.selection
         && states.has(State::Selectable)
         && !actions.contains(&ElementVerb::Press)
+}
+
+/// Whether a press on an option of a combo box does nothing. Qt's options take it, look selected in the hidden list, and the
+/// combo box keeps what it had.
+pub(super) fn option_is_inert(toolkit: Toolkit) -> bool {
+    toolkit == Toolkit::Qt
+}
+
+/// Whether `Component.ScrollTo` does something. GTK answers false, Qt does not have it.
+pub(super) fn scrolls_to(toolkit: Toolkit, interfaces: Interfaces) -> bool {
+    toolkit == Toolkit::Chromium && interfaces.component
 }
 
 /// What an action of this untranslated name does, or `None` when the protocol has no word for it.
 ///
 /// GTK says `click`, `press`, `activate`; Qt `Press`, `Toggle`, `ShowMenu`, `Increase`; Chromium `press`, `check`,
-/// `open`, `jump`, `doDefault`, `showContextMenu`.
-pub(super) fn verb(role: u32, action: &str) -> Option<ElementVerb> {
+/// `open`, `jump`, `doDefault`, `showContextMenu`. The names of GTK 4's program actions (`clipboard.copy`, `menu.popup`)
+/// have a dot and are none of these.
+pub(super) fn verb(toolkit: Toolkit, role: u32, action: &str) -> Option<ElementVerb> {
+    if action.contains('.') {
+        return None;
+    }
     let name: String = action
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect::<String>()
         .to_ascii_lowercase();
     Some(match name.as_str() {
-        // In a text field this is what the Return key does.
-        "activate" if matches!(role, ROLE_TEXT | ROLE_ENTRY | ROLE_PASSWORD_TEXT) => {
+        // In a text field this is what the Return key does; in Chromium it only goes there.
+        "activate"
+            if matches!(role, ROLE_TEXT | ROLE_ENTRY | ROLE_PASSWORD_TEXT)
+                && toolkit != Toolkit::Chromium =>
+        {
             ElementVerb::Confirm
         }
         "click" | "press" | "activate" | "toggle" | "check" | "uncheck" | "jump" | "dodefault"
@@ -219,15 +253,42 @@ pub(super) fn verb(role: u32, action: &str) -> Option<ElementVerb> {
     })
 }
 
-/// The verbs of a list of action names, in the application's order, each once.
-pub(super) fn verbs<'n>(role: u32, actions: impl IntoIterator<Item = &'n str>) -> Vec<ElementVerb> {
+/// The verbs of a list of action names, in the application's order, each once. What can be picked can be pressed: the
+/// options and menu items of Chromium have no other name for it.
+pub(super) fn verbs<'n>(
+    toolkit: Toolkit,
+    role: u32,
+    actions: impl IntoIterator<Item = &'n str>,
+) -> Vec<ElementVerb> {
     let mut found = Vec::new();
-    for verb in actions.into_iter().filter_map(|action| verb(role, action)) {
+    let known = |action| verb(toolkit, role, action);
+    for verb in actions.into_iter().filter_map(known) {
         if !found.contains(&verb) {
             found.push(verb);
         }
     }
+    if found.contains(&ElementVerb::Pick) && !found.contains(&ElementVerb::Press) {
+        found.push(ElementVerb::Press);
+    }
     found
+}
+
+/// Which of the actions carries out a verb of [`verbs`].
+pub(super) fn action_for<'n>(
+    toolkit: Toolkit,
+    role: u32,
+    actions: impl IntoIterator<Item = &'n str> + Clone,
+    wanted: ElementVerb,
+) -> Option<usize> {
+    let place = |wanted| {
+        let mut names = actions.clone().into_iter();
+        names.position(|name| verb(toolkit, role, name) == Some(wanted))
+    };
+    place(wanted).or_else(|| {
+        (wanted == ElementVerb::Press)
+            .then(|| place(ElementVerb::Pick))
+            .flatten()
+    })
 }
 
 #[cfg(test)]
@@ -391,27 +452,32 @@ mod tests {
             ..Interfaces::default()
         };
         let row = states(&[State::Selectable]);
-        assert!(is_pressed_by_selection(true, list, row, &[]));
+        assert!(is_pressed_by_selection(Toolkit::Gtk3, list, row, &[]));
         assert!(is_pressed_by_selection(
-            true,
+            Toolkit::Gtk4,
             list,
             row,
             &[ElementVerb::Open]
         ));
         assert!(!is_pressed_by_selection(
-            true,
+            Toolkit::Gtk4,
             list,
             row,
             &[ElementVerb::Press]
         ));
         assert!(!is_pressed_by_selection(
-            true,
+            Toolkit::Gtk4,
             Interfaces::default(),
             row,
             &[]
         ));
-        assert!(!is_pressed_by_selection(true, list, states(&[]), &[]));
-        assert!(!is_pressed_by_selection(false, list, row, &[]));
+        assert!(!is_pressed_by_selection(
+            Toolkit::Gtk3,
+            list,
+            states(&[]),
+            &[]
+        ));
+        assert!(!is_pressed_by_selection(Toolkit::Qt, list, row, &[]));
     }
 
     #[test]
@@ -425,17 +491,38 @@ mod tests {
             (56, "expand or contract", Some(ElementVerb::Open)),
             (51, "Increase", Some(ElementVerb::Increment)),
             (85, "showContextMenu", Some(ElementVerb::ShowMenu)),
+            (85, "scrollDown", Some(ElementVerb::ScrollDown)),
+            (85, "scrollForward", None),
             (56, "edit", None),
             (4, "release", None),
             (43, "Klicken", None),
             (43, "", None),
+            (23, "window.raise", None),
+            (61, "menu.popup", None),
         ];
         for (role, name, expected) in rows {
-            assert_eq!(verb(role, name), expected, "{name}");
+            assert_eq!(verb(Toolkit::Qt, role, name), expected, "{name}");
         }
+        let press = Some(ElementVerb::Press);
+        assert_eq!(verb(Toolkit::Chromium, 79, "activate"), press);
         assert_eq!(
-            verbs(43, ["click", "press", "SetFocus", "ShowMenu"]),
+            verbs(Toolkit::Qt, 43, ["click", "press", "SetFocus", "ShowMenu"]),
             [ElementVerb::Press, ElementVerb::ShowMenu]
         );
+    }
+
+    /// An option of a web page offers `select` alone; a click on it is that.
+    #[test]
+    fn what_can_be_picked_can_be_pressed() {
+        let (toolkit, option) = (Toolkit::Chromium, ["showContextMenu", "select"]);
+        assert_eq!(
+            verbs(toolkit, 32, option),
+            [ElementVerb::ShowMenu, ElementVerb::Pick, ElementVerb::Press]
+        );
+        let of = |actions: [&str; 2], wanted| action_for(toolkit, 32, actions, wanted);
+        assert_eq!(of(option, ElementVerb::Press), Some(1));
+        assert_eq!(of(option, ElementVerb::Pick), Some(1));
+        assert_eq!(of(option, ElementVerb::Open), None);
+        assert_eq!(of(["select", "press"], ElementVerb::Press), Some(1));
     }
 }

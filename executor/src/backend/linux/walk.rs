@@ -18,7 +18,7 @@ use super::bus::{CallError, ObjectRef};
 use super::frame::Placement;
 use super::node::{AccessibleNode, LinuxNode};
 use super::reader::{Core, Facts, IN_FLIGHT, Reader};
-use super::vocabulary::{Interfaces, ROLE_MENU, State, is_pressed_by_selection};
+use super::vocabulary::{Interfaces, ROLE_MENU, State, is_pressed_by_selection, option_is_inert};
 use crate::backend::error::BackendError;
 use crate::backend::tree::{MAX_ANCESTOR_ROLES, NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 
@@ -178,13 +178,16 @@ impl Walk {
             ancestor_roles.push(self.nodes[ancestor].role.clone());
             above = self.nodes[ancestor].parent;
         }
-        let container = place.parent.map(|parent| self.interfaces[parent]);
-        let raw = RawNode {
+        let above = LivePlace {
             ancestor_roles,
             sibling_index: place.sibling_index,
+            container: place.parent.map(|parent| self.interfaces[parent]),
+        };
+        let in_combo_box = above.is_below(roles::COMBO_BOX, 1);
+        let raw = RawNode {
             parent: place.parent,
             depth: place.depth,
-            ..raw_node(&facts, &node, container, self.placement)
+            ..raw_node(&facts, &node, above, self.placement)
         };
         let descends = !facts.children.is_empty() && scope.descends_into(&raw);
         let cut_by_scope = !facts.children.is_empty() && !descends && scope.cut_is_truncation();
@@ -194,7 +197,9 @@ impl Walk {
         self.interfaces.push(facts.core.interfaces);
         let in_menu = node.in_menu;
         self.links.push(node);
-        if !descends || (!in_menu && is_closed_menu(&facts, reader).await) {
+        // The options of a combo box are nowhere else, and a press on one works while they are not shown.
+        let may_be_closed = !in_menu && !in_combo_box;
+        if !descends || (may_be_closed && is_closed_menu(&facts, reader).await) {
             return;
         }
         for (sibling_index, object) in facts.children.into_iter().enumerate() {
@@ -258,26 +263,29 @@ async fn is_closed_menu(facts: &Facts, reader: &Reader<'_>) -> bool {
         Some(child) => reader
             .core(child)
             .await
-            .is_ok_and(|core| !core.states.has(State::Showing)),
+            .is_ok_and(|core| !core.states.is_showing(reader.toolkit)),
         None => false,
     }
 }
 
-/// Everything about a node that does not depend on its place in the tree.
-/// `container` are the interfaces of its parent.
+/// Everything about a node that does not depend on the rest of the tree.
 fn raw_node(
     facts: &Facts,
     node: &Arc<AccessibleNode>,
-    container: Option<Interfaces>,
+    place: LivePlace,
     placement: Placement,
 ) -> RawNode {
     let core = &facts.core;
-    let gtk = node.context.toolkit.is_gtk();
+    let toolkit = node.context.toolkit;
     let mut actions = facts.verbs.clone();
-    if container
-        .is_some_and(|container| is_pressed_by_selection(gtk, container, core.states, &actions))
+    if place
+        .container
+        .is_some_and(|container| is_pressed_by_selection(toolkit, container, core.states, &actions))
     {
         actions.push(ElementVerb::Press);
+    }
+    if option_is_inert(toolkit) && place.is_below(roles::COMBO_BOX, 2) {
+        actions.retain(|verb| *verb != ElementVerb::Press);
     }
     let ax = roles::of_at_spi(core.role, core.states.has(State::MultiLine));
     let is_window = node.parent.is_none() && !node.in_menu;
@@ -302,8 +310,8 @@ fn raw_node(
         actions,
         value_settable: facts.settable(),
         secure: facts.secure(),
-        ancestor_roles: Vec::new(),
-        sibling_index: 0,
+        ancestor_roles: place.ancestor_roles,
+        sibling_index: place.sibling_index,
         parent: None,
         depth: 0,
         node_ref: NodeRef::new(LinuxNode::Accessible(Arc::clone(node))),
@@ -379,11 +387,7 @@ pub(super) async fn read_again(
             let Some(facts) = unless_gone(facts)? else {
                 return Ok(None);
             };
-            Ok(live_place(node, &above).map(|place| RawNode {
-                ancestor_roles: place.ancestor_roles,
-                sibling_index: place.sibling_index,
-                ..raw_node(&facts, node, place.container, placement)
-            }))
+            Ok(live_place(node, &above).map(|place| raw_node(&facts, node, place, placement)))
         })
         .collect()
 }
@@ -393,7 +397,16 @@ pub(super) async fn read_again(
 struct LivePlace {
     ancestor_roles: Vec<String>,
     sibling_index: usize,
+    /// The interfaces of its parent.
     container: Option<Interfaces>,
+}
+
+impl LivePlace {
+    /// Whether the ancestor so many levels up has this role.
+    fn is_below(&self, role: &str, levels: usize) -> bool {
+        let above = self.ancestor_roles.get(levels.saturating_sub(1));
+        above.is_some_and(|above| above == role)
+    }
 }
 
 /// `None` when the way down to the node is broken, in which case nobody who looks at the window from above would find it.
