@@ -1,0 +1,57 @@
+//! `docs/linux-matrix.md`, made from the table.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::table::{Cover, Toolkit, rows};
+
+const INTRODUCTION: &str = "# What works in which toolkit on X11
+
+This table is made from the data of `executor/tests/matrix`, whose tests measure every cell with a real program and fail
+when one is wrong. To write it anew after a change of the data: `MAKA_WRITE_MATRIX=1 cargo test -p maka-cu --test matrix
+the_document_is_the_table`.
+
+A path means that the program showed the effect and that pointer, active window, stacking and keyboard focus stayed as they
+were, unless the cell says otherwise. \"no\" means that the action is not offered there (`element_not_actionable`, or the
+wire's word for the case), and that nothing happened. \"–\" means that the toolkit has no such control in its tree. Where a
+full-screen window above makes a difference, the cell tells both.
+
+Measured with GTK 3.24.38, GTK 4.8.3, Qt 5.15.8, Qt 6.4.2 and Chromium under openbox.
+
+";
+
+/// Compares the document with the table, or writes it when asked to.
+pub(crate) fn check() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/linux-matrix.md");
+    let text = text();
+    if env::var_os("MAKA_WRITE_MATRIX").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == text,
+        "docs/linux-matrix.md is not what the table says; see its first lines"
+    );
+}
+
+fn text() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    let mut line = |cells: Vec<String>| writeln!(text, "| {} |", cells.join(" | ")).unwrap();
+    let toolkits = Toolkit::ALL.map(|toolkit| toolkit.as_str().to_owned());
+    line([vec!["action".to_owned()], toolkits.to_vec()].concat());
+    line(vec!["---".to_owned(); Toolkit::ALL.len() + 1]);
+    for row in rows() {
+        let cells = Toolkit::ALL.map(|toolkit| {
+            let [uncovered, covered] = Cover::ALL.map(|cover| (row.cells)(toolkit, cover));
+            if uncovered == covered {
+                uncovered.to_string()
+            } else {
+                format!("{uncovered}; covered: {covered}")
+            }
+        });
+        line([vec![row.name.to_owned()], cells.to_vec()].concat());
+    }
+    text
+}

@@ -1,0 +1,281 @@
+//! A form of one toolkit on a private desktop: starting it, finding its controls, reading its log.
+
+use std::env;
+use std::path::{Path as FilePath, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use maka_cu::backend::Backend;
+use maka_cu::backend::desktop::WindowInfo;
+use maka_cu::backend::linux::LinuxDesktop;
+use maka_cu::backend::perform::{ElementCommand, PerformError, Performed};
+use maka_cu::backend::tree::{RawNode, RawTree, WalkBudget, WalkScope};
+use maka_cu::deadline::Deadline;
+use maka_cu_protocol::geometry::{ScreenPoint, ScreenRect};
+use maka_cu_protocol::ids::WindowKey;
+use maka_cu_protocol::roles;
+
+use crate::sides::{Screen, Sides};
+use crate::table::{Cover, Outcome, Toolkit};
+
+/// A failure to appear by then is a failure; the slowest program here takes a few seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn soon() -> Deadline {
+    Deadline::within(Duration::from_secs(20))
+}
+
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A program that ends with the test.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// What a control is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Find {
+    /// By its name, in the window.
+    Named(&'static str),
+    /// By its name, in the window's menu bar.
+    InMenu(&'static str),
+}
+
+/// One form with the windows around it.
+pub(crate) struct Form {
+    pub(crate) desktop: LinuxDesktop,
+    pub(crate) toolkit: Toolkit,
+    pub(crate) key: WindowKey,
+    screen: Screen,
+    /// Where the window was when the rows began.
+    pub(crate) bounds: ScreenRect,
+    _programs: Vec<Program>,
+}
+
+/// What the form has shown so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    pub(crate) count: usize,
+    /// The last ones, oldest first.
+    pub(crate) events: Vec<String>,
+}
+
+impl Form {
+    /// Starts the form, puts it in the upper left corner and another window in front.
+    pub(crate) fn start(toolkit: Toolkit, cover: Cover) -> Self {
+        let desktop = LinuxDesktop::open().unwrap();
+        let mut programs = vec![start(toolkit)];
+        let title = format!("Form {}", toolkit.as_str());
+        let key = window_of(&desktop, &title).key;
+        let root = eventually("the form's accessible", || {
+            desktop.window_root(key, &soon()).unwrap()
+        });
+        let place = ScreenPoint::try_new(20.0, 40.0).unwrap();
+        desktop
+            .perform(&root, &ElementCommand::MoveWindow(place), &soon())
+            .unwrap();
+        let (script, front) = match cover {
+            Cover::Uncovered => (fixtures().join("forms/bystander.py"), "Bystander"),
+            Cover::Covered => (fixtures().join("gtk/cover.py"), "Cover"),
+        };
+        programs.push(python(&script));
+        let front = window_of(&desktop, front).key;
+        let screen = Screen::connect();
+        eventually("the window in front is active", || {
+            let sides = Sides::now(&desktop, &screen);
+            let windows = desktop.windows(&soon()).unwrap();
+            (sides.active == Some(front.window_id) && windows[0].key == front).then_some(())
+        });
+        let bounds = eventually("the form is where it was put", || {
+            let bounds = window_of(&desktop, &title).bounds;
+            ((bounds.x(), bounds.y()) == (place.x(), place.y())).then_some(bounds)
+        });
+        let form = Self {
+            desktop,
+            toolkit,
+            key,
+            screen,
+            bounds,
+            _programs: programs,
+        };
+        eventually("the form shows its log", || form.try_log());
+        form
+    }
+
+    pub(crate) fn sides(&self) -> Sides {
+        Sides::now(&self.desktop, &self.screen)
+    }
+
+    /// As it is listed now; `None` when it is not.
+    pub(crate) fn window(&self) -> Option<WindowInfo> {
+        let windows = self.desktop.windows(&soon()).unwrap();
+        windows.into_iter().find(|window| window.key == self.key)
+    }
+
+    pub(crate) fn tree(&self) -> RawTree {
+        let root = eventually("the form's accessible", || {
+            self.desktop.window_root(self.key, &soon()).unwrap()
+        });
+        self.desktop
+            .walk(&root, &WalkScope::Everything, &budget())
+            .unwrap()
+    }
+
+    fn menu(&self) -> Option<RawTree> {
+        let root = self.desktop.window_root(self.key, &soon()).unwrap()?;
+        let bar = self.desktop.menu_bar(&root, &soon()).unwrap()?;
+        Some(
+            self.desktop
+                .walk(&bar, &WalkScope::Everything, &budget())
+                .unwrap(),
+        )
+    }
+
+    pub(crate) fn find(&self, find: Find) -> Option<RawNode> {
+        let (tree, name) = match find {
+            Find::Named(name) => (self.tree(), name),
+            Find::InMenu(name) => (self.menu()?, name),
+        };
+        // The text inside a control is called like the control.
+        tree.nodes.into_iter().find(|node| {
+            let title = node.title.as_ref().map(|title| title.as_str());
+            title == Some(name) && node.role != roles::STATIC_TEXT
+        })
+    }
+
+    /// Performs a command on a control. What is not advertised is asked for nevertheless: the answer must be no.
+    pub(crate) fn perform(&self, find: Find, command: &ElementCommand) -> Outcome {
+        let Some(node) = self.find(find) else {
+            return Outcome::NoControl;
+        };
+        let done = self.desktop.perform(&node.node_ref, command, &soon());
+        if let ElementCommand::Perform(verb) = command
+            && !node.actions.contains(verb)
+        {
+            assert_eq!(done, Err(PerformError::NotActionable), "{find:?} {verb}");
+        }
+        if matches!(command, ElementCommand::SetValue(_)) && !node.value_settable {
+            assert_eq!(done, Err(PerformError::NotActionable), "{find:?}");
+        }
+        outcome(done)
+    }
+
+    pub(crate) fn log(&self) -> Log {
+        eventually("the form shows its log", || self.try_log())
+    }
+
+    fn try_log(&self) -> Option<Log> {
+        let tree = self.tree();
+        let mut titles = tree.nodes.iter().filter_map(|node| node.title.as_ref());
+        let text = titles.find_map(|title| title.as_str().strip_prefix("log "))?;
+        let (count, events) = text.split_once(':')?;
+        let events = events.trim();
+        Some(Log {
+            count: count.parse().ok()?,
+            events: events.split(" | ").map(str::to_owned).collect(),
+        })
+    }
+
+    /// What was shown since then, oldest first.
+    pub(crate) fn events_since(&self, before: &Log) -> Vec<String> {
+        let now = self.log();
+        let new = now.count - before.count;
+        let skipped = now.events.len().saturating_sub(new);
+        if new == 0 {
+            Vec::new()
+        } else {
+            now.events[skipped..].to_vec()
+        }
+    }
+}
+
+pub(crate) fn outcome(done: Result<Performed, PerformError>) -> Outcome {
+    match done {
+        Ok(done) => Outcome::Done(done.path),
+        Err(PerformError::NotActionable) => Outcome::Declined,
+        Err(PerformError::Refused { path }) => Outcome::Refused(path),
+        Err(PerformError::Unknown { path }) => Outcome::Unknown(path),
+    }
+}
+
+fn budget() -> WalkBudget {
+    WalkBudget {
+        max_elements: 1500,
+        max_depth: 64,
+        deadline: soon(),
+    }
+}
+
+fn window_of(desktop: &LinuxDesktop, title: &str) -> WindowInfo {
+    eventually(title, || {
+        let windows = desktop.windows(&soon()).unwrap();
+        windows.into_iter().find(|window| {
+            let named = window
+                .title
+                .as_ref()
+                .is_some_and(|text| text.as_str() == title);
+            named && window.on_screen
+        })
+    })
+}
+
+fn fixtures() -> PathBuf {
+    FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+}
+
+fn start(toolkit: Toolkit) -> Program {
+    let forms = fixtures().join("forms");
+    match toolkit {
+        Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::Qt5 | Toolkit::Qt6 => {
+            python(&forms.join(toolkit.as_str()).with_extension("py"))
+        }
+        Toolkit::Chromium => {
+            let profile = PathBuf::from(env::var_os("HOME").unwrap()).join("chromium");
+            let page = forms.join("form.html").canonicalize().unwrap();
+            let mut command = Command::new("chromium");
+            command
+                .args([
+                    "--force-renderer-accessibility",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--no-first-run",
+                    "--password-store=basic",
+                    "--window-size=500,760",
+                ])
+                .arg(format!("--user-data-dir={}", profile.display()))
+                .arg(format!("--app=file://{}", page.display()));
+            spawn(&mut command)
+        }
+    }
+}
+
+/// The interpreter of the system, which the toolkits' packages belong to.
+fn python(script: &FilePath) -> Program {
+    spawn(
+        Command::new("/usr/bin/python3")
+            .arg(script)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            // The only way in which point input reaches GTK 3; what the executor launches has it too.
+            .env("GDK_CORE_DEVICE_EVENTS", "1"),
+    )
+}
+
+fn spawn(command: &mut Command) -> Program {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    Program(child.unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program())))
+}

@@ -1,0 +1,164 @@
+//! The truth table of the X11 back end, measured with one form per toolkit and compared with what is written down.
+//!
+//! Each toolkit has a test of its own. It starts a private desktop, runs itself again inside it, and does every row of the
+//! table twice: with the form in view and with a full-screen window above it. A cell holds when the back end says what the
+//! table says, the program shows the effect, and pointer, active window, stacking and focus are as before, or changed as the
+//! table says. The same data makes `docs/linux-matrix.md`.
+//!
+//! A toolkit that is not installed fails its test, unless `MAKA_TEST_WITHOUT` lists it by name.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the measured table is what a failing test shows"
+)]
+
+mod document;
+mod element;
+mod form;
+mod sides;
+mod table;
+
+use std::env;
+use std::sync::{Mutex, PoisonError};
+
+use maka_desktop::{Desktop, DesktopOptions};
+
+use crate::form::{Form, eventually, soon};
+use crate::table::{Cell, Cover, Effect, Outcome, Row, Toolkit, rows};
+
+use maka_cu::backend::Backend as _;
+
+/// Set in the inner run.
+const INSIDE: &str = "MAKA_TEST_INSIDE";
+const WITHOUT: &str = "MAKA_TEST_WITHOUT";
+/// One desktop at a time: five at once measure the machine.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[test]
+fn gtk3() {
+    measure("gtk3", Toolkit::Gtk3);
+}
+
+#[test]
+fn gtk4() {
+    measure("gtk4", Toolkit::Gtk4);
+}
+
+#[test]
+fn qt5() {
+    measure("qt5", Toolkit::Qt5);
+}
+
+#[test]
+fn qt6() {
+    measure("qt6", Toolkit::Qt6);
+}
+
+#[test]
+fn chromium() {
+    measure("chromium", Toolkit::Chromium);
+}
+
+/// Runs the rows in a private desktop: outside it starts one and runs the test of this name again.
+fn measure(test: &str, toolkit: Toolkit) {
+    if env::var_os(INSIDE).is_some() {
+        return inside(toolkit);
+    }
+    let without = env::var(WITHOUT).unwrap_or_default();
+    if without.split_whitespace().any(|name| name == test) {
+        println!("{test} is left out, as {WITHOUT} says");
+        return;
+    }
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let output = desktop
+        .command(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads", "1"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    desktop.stop();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    println!("{text}");
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("1 passed"), "no test is called {test}");
+}
+
+fn inside(toolkit: Toolkit) {
+    let mut wrong = Vec::new();
+    for cover in Cover::ALL {
+        let form = Form::start(toolkit, cover);
+        for row in rows() {
+            let expected = (row.cells)(toolkit, cover);
+            let found = look(&form, &row, &expected);
+            let line = format!("{:<9} {cover:?} {}: {found}", toolkit.as_str(), row.name);
+            println!("{line}");
+            if found != expected.to_string() {
+                wrong.push(format!("{line}, expected {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Does a row once and says what came of it, in the words of a cell or in others when it fits none.
+fn look(form: &Form, row: &Row, expected: &Cell) -> String {
+    let before = form.sides();
+    let log = form.log();
+    let outcome = (row.run)(form);
+    let effect = match (outcome, expected) {
+        // Only what should be seen is waited for.
+        (Outcome::Done(_), Cell::Works { .. }) => seen(form, row.effect, &log),
+        (Outcome::Done(_), _)
+        | (Outcome::Declined | Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::NoControl, _) => {
+            false
+        }
+    };
+    let events = form.events_since(&log);
+    let sides = form.sides().since(&before);
+    let cell = match outcome {
+        Outcome::Done(path) if effect => Cell::Works { path, sides },
+        Outcome::Done(path) => Cell::Accepted(path),
+        Outcome::Declined => Cell::Declined,
+        Outcome::Refused(path) => Cell::Refused(path),
+        Outcome::Unknown(path) => Cell::Unknown(path),
+        Outcome::NoControl => Cell::NoControl,
+    };
+    match (&cell, events.as_slice()) {
+        (Cell::Works { .. }, _) | (_, []) => cell.to_string(),
+        (
+            Cell::Accepted(_)
+            | Cell::Declined
+            | Cell::Refused(_)
+            | Cell::Unknown(_)
+            | Cell::NoControl,
+            events,
+        ) => format!("{cell}, but {events:?}"),
+    }
+}
+
+/// Waits until the effect is there. `false` when it never comes.
+fn seen(form: &Form, effect: Effect, log: &form::Log) -> bool {
+    let is_there = || match effect {
+        Effect::Event(start) => {
+            let events = form.events_since(log);
+            events.iter().any(|event| event.starts_with(start))
+        }
+        Effect::Selected(name, text) => form
+            .find(form::Find::Named(name))
+            .and_then(|node| form.desktop.selected_text(&node.node_ref, &soon()).unwrap())
+            .is_some_and(|selected| selected.as_str() == text),
+        Effect::Window(is_so) => is_so(form),
+    };
+    let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        eventually("the effect", || is_there().then_some(()));
+    }));
+    looked.is_ok()
+}
+
+#[test]
+fn the_document_is_the_table() {
+    document::check();
+}
