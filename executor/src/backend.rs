@@ -20,7 +20,9 @@ use std::fmt;
 use std::time::Duration;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
-use maka_cu_protocol::sets::{ElementActionKind, ImageFormat, KeyActionKind, PointActionKind};
+use maka_cu_protocol::sets::{
+    ElementActionKind, ImageFormat, KeyActionKind, Path, PointActionKind,
+};
 use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio_util::sync::CancellationToken;
@@ -253,6 +255,24 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         command: &ElementCommand,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError>;
+
+    /// The mechanism that [`Backend::perform`] would use for this command on this node, as it is now; `None` where it
+    /// would not be actionable. Nothing is attempted. Asked only for a caller who accepts one mechanism, before the
+    /// command is given, so it must not promise what is not kept.
+    ///
+    /// This is the answer of a back end that has one mechanism for each kind of command.
+    ///
+    /// # Errors
+    /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`].
+    fn mechanism(
+        &self,
+        node: &NodeRef,
+        command: &ElementCommand,
+        deadline: &Deadline,
+    ) -> Result<Option<Path>, BackendError> {
+        let _ = (node, deadline);
+        Ok(Some(command.usual_path()))
+    }
 
     /// The text that is selected in a node; `None` when nothing is, when it has no text, or when it is a password field.
     ///

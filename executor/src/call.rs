@@ -1,6 +1,7 @@
 //! One request, parsed: what comes after this module handles a closed enum, never raw JSON.
 
 use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::generic::{GenericAnchor, GenericDispatchParams, GenericSnapshotParams};
 use maka_cu_protocol::ids::{SessionId, SnapshotId};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::params::{
@@ -12,6 +13,7 @@ use maka_cu_protocol::rpc::{Request, RpcCode, RpcError};
 use maka_cu_protocol::sets::{Path, Tier};
 
 use crate::dispatch::element::path_of;
+use crate::generic;
 use crate::reply::RefusalShape;
 
 /// A request with params of the right shape.
@@ -39,6 +41,10 @@ pub enum Call {
     ScreenCapture(ScreenCaptureParams),
     /// `permissions.check`.
     PermissionsCheck(PermissionsCheckParams),
+    /// `host.dispatch`.
+    HostDispatch(Box<GenericDispatchParams>),
+    /// `host.snapshot`.
+    HostSnapshot(Box<GenericSnapshotParams>),
     /// One of the reserved `capture.*` methods, whatever its params.
     Reserved,
 }
@@ -75,9 +81,11 @@ impl Call {
                 Self::PermissionsCheck(PermissionsCheckParams::from_value(params)?)
             }
             Method::CaptureStart | Method::CaptureNext | Method::CaptureStop => Self::Reserved,
-            // Not advertised in `genericMethods`, so a host does not send them here.
-            Method::HostDispatch | Method::HostSnapshot => {
-                return Err(RpcError::new(RpcCode::UnknownMethod));
+            Method::HostDispatch => {
+                Self::HostDispatch(Box::new(GenericDispatchParams::from_value(params)?))
+            }
+            Method::HostSnapshot => {
+                Self::HostSnapshot(Box::new(GenericSnapshotParams::from_value(params)?))
             }
         })
     }
@@ -97,7 +105,9 @@ impl Call {
             | Self::DispatchKey(_)
             | Self::DispatchPoint(_)
             | Self::ScreenCapture(_)
-            | Self::PermissionsCheck(_) => None,
+            | Self::PermissionsCheck(_)
+            | Self::HostDispatch(_)
+            | Self::HostSnapshot(_) => None,
         }
     }
 
@@ -117,6 +127,11 @@ impl Call {
             },
             Self::DispatchKey(params) => coordinate(&params.tool_call_id),
             Self::DispatchPoint(params) => coordinate(&params.tool_call_id),
+            Self::HostDispatch(params) => RefusalShape::Dispatch {
+                tool_call_id: params.tool_call_id.clone(),
+                tier: params.tier,
+                attempted: generic::path_of(params),
+            },
             Self::SessionBegin(_)
             | Self::SessionEnd(_)
             | Self::WindowList(_)
@@ -125,6 +140,7 @@ impl Call {
             | Self::Observe(_)
             | Self::ScreenCapture(_)
             | Self::PermissionsCheck(_)
+            | Self::HostSnapshot(_)
             | Self::Reserved => RefusalShape::Plain,
         }
     }
@@ -136,6 +152,10 @@ impl Call {
             Self::DispatchElement(params) => Some((&params.session, &params.snapshot_id)),
             Self::DispatchKey(params) => Some((&params.session, &params.snapshot_id)),
             Self::DispatchPoint(params) => Some((&params.session, &params.snapshot_id)),
+            Self::HostDispatch(params) => match &params.anchor {
+                GenericAnchor::Snapshot(snapshot_id) => Some((&params.session, snapshot_id)),
+                GenericAnchor::OnlyLiveOf(_) => None,
+            },
             Self::SessionBegin(_)
             | Self::SessionEnd(_)
             | Self::WindowList(_)
@@ -144,6 +164,7 @@ impl Call {
             | Self::Observe(_)
             | Self::ScreenCapture(_)
             | Self::PermissionsCheck(_)
+            | Self::HostSnapshot(_)
             | Self::Reserved => None,
         }
     }
@@ -163,6 +184,8 @@ impl Call {
             Self::DispatchPoint(_) => Method::DispatchPoint.as_str(),
             Self::ScreenCapture(_) => Method::ScreenCapture.as_str(),
             Self::PermissionsCheck(_) => Method::PermissionsCheck.as_str(),
+            Self::HostDispatch(_) => Method::HostDispatch.as_str(),
+            Self::HostSnapshot(_) => Method::HostSnapshot.as_str(),
             Self::Reserved => "capture.*",
         }
     }

@@ -12,6 +12,7 @@ use crate::executor::{Executor, Fault};
 use crate::reply::Reply;
 use crate::server::ticket::Ticket;
 use crate::session::SessionHandle;
+use route::Terms;
 
 pub mod binding;
 pub mod element;
@@ -31,7 +32,7 @@ pub mod verdict;
 pub fn element(executor: &Executor, params: &DispatchElementParams, ticket: &Ticket) -> Reply {
     let (id, tier) = (&params.tool_call_id, Tier::Ax);
     answer(executor, &params.session, id, tier, |session| {
-        element::attempt(executor, session, params, ticket)
+        element::attempt(executor, session, params, Terms::ANY, ticket)
     })
 }
 
@@ -40,7 +41,7 @@ pub fn element(executor: &Executor, params: &DispatchElementParams, ticket: &Tic
 pub fn key(executor: &Executor, params: &DispatchKeyParams, ticket: &Ticket) -> Reply {
     let (id, tier) = (&params.tool_call_id, Tier::CoordinateBackground);
     answer(executor, &params.session, id, tier, |session| {
-        key::attempt(executor, session, params, ticket)
+        key::attempt(executor, session, params, Terms::ANY, ticket)
     })
 }
 
@@ -49,7 +50,7 @@ pub fn key(executor: &Executor, params: &DispatchKeyParams, ticket: &Ticket) -> 
 pub fn point(executor: &Executor, params: &DispatchPointParams, ticket: &Ticket) -> Reply {
     let (id, tier) = (&params.tool_call_id, Tier::CoordinateBackground);
     answer(executor, &params.session, id, tier, |session| {
-        point::attempt(executor, session, params, ticket)
+        point::attempt(executor, session, &params.into(), Terms::ANY, ticket)
     })
 }
 

@@ -4,7 +4,6 @@
 //! It looks and changes nothing: no dialog is shown, nothing is started, raised or focused.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
 
 use maka_cu_protocol::handshake::Capabilities;
 
@@ -14,9 +13,8 @@ use crate::backend::{Backend, BackendKind, open};
 use crate::cli::style::Style;
 use crate::command_line::DoctorOptions;
 use crate::deadline::Deadline;
-use crate::executor::{Executor, LIST_BUDGET};
+use crate::executor::{LIST_BUDGET, offered};
 use crate::exit::Exit;
-use crate::limits;
 
 mod report;
 
@@ -75,7 +73,7 @@ fn examine(options: &DoctorOptions) -> Examination {
     };
     // One that needs something does not open, or opens to disappoint.
     match open::open(&options.desktop) {
-        Ok(backend) => examination.look_at(backend),
+        Ok(backend) => examination.look_at(&*backend),
         Err(_) if !examination.is_healthy() => {}
         Err(refusal) => examination.findings.push(missing("desktop", refusal)),
     }
@@ -96,28 +94,16 @@ impl Examination {
         self.findings.iter().all(|finding| finding.ok)
     }
 
-    fn look_at(&mut self, backend: Arc<dyn Backend>) {
-        // What is offered is what both the back end and the rest of this program can do, so the executor is asked.
-        match Executor::new(backend, limits::with_overrides(&[])) {
-            Ok(executor) => {
-                let (abilities, findings) = Abilities::of(&executor);
-                self.findings.extend(findings);
-                self.abilities = Some(abilities);
-            }
-            Err(_) => self.findings.push(finding(
-                "random numbers",
-                false,
-                ("", "the system gives none"),
-                "let this program read /dev/urandom",
-            )),
-        }
+    fn look_at(&mut self, backend: &dyn Backend) {
+        let (abilities, findings) = Abilities::of(backend);
+        self.findings.extend(findings);
+        self.abilities = Some(abilities);
     }
 }
 
 impl Abilities {
     /// What the desktop answers now, and findings about what it withholds.
-    fn of(executor: &Executor) -> (Self, Vec<Finding>) {
-        let backend = executor.backend();
+    fn of(backend: &dyn Backend) -> (Self, Vec<Finding>) {
         let within = || Deadline::within(LIST_BUDGET);
         let permissions = backend.permissions(PermissionPrompt::Never, &within()).ok();
         let locked = backend.screen_locked(&within()).ok();
@@ -143,7 +129,7 @@ impl Abilities {
             ));
         }
         let abilities = Self {
-            capabilities: executor.capabilities().clone(),
+            capabilities: offered(backend, false),
             permissions,
             locked,
             displays: backend.displays(&within()).ok().map(|all| all.len()),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use maka_cu_protocol::domain::DomainCode;
+use maka_cu_protocol::generic::GenericTarget;
 use maka_cu_protocol::handshake::{Capabilities, ExecutorIdentity, Handshake, HelloParams, Limits};
 use maka_cu_protocol::ids::{ElementToken, Millis};
 use maka_cu_protocol::json::Json;
@@ -30,7 +31,7 @@ use crate::reply::Reply;
 use crate::server::lanes::LaneKey;
 use crate::server::ticket::{Aborted, Ticket};
 use crate::session::{SessionGone, Sessions, SnapshotLimits};
-use crate::{dispatch, launch, lists, observe, screen};
+use crate::{dispatch, generic, launch, lists, observe, screen};
 
 /// Time for one list, one lock check, one permission check.
 pub const LIST_BUDGET: Duration = Duration::from_secs(4);
@@ -172,6 +173,18 @@ impl Executor {
                 ObserveTarget::Window(key) => LaneKey::Target(key),
                 ObserveTarget::App(_) => LaneKey::Misc,
             },
+            Call::HostSnapshot(params) => match (&params.target, params.include_tree) {
+                (GenericTarget::Target(ObserveTarget::Window(key)), true) => LaneKey::Target(*key),
+                (
+                    GenericTarget::Target(ObserveTarget::Window(_) | ObserveTarget::App(_))
+                    | GenericTarget::Pid(_)
+                    | GenericTarget::Unnamed,
+                    _,
+                ) => LaneKey::Misc,
+            },
+            Call::HostDispatch(params) => {
+                generic::window_of(&self.sessions(), params).map_or(LaneKey::Misc, LaneKey::Target)
+            }
             Call::DispatchElement(_) | Call::DispatchKey(_) | Call::DispatchPoint(_) => call
                 .quoted()
                 .and_then(|(session, snapshot)| self.sessions().window_of(session, snapshot))
@@ -198,6 +211,8 @@ impl Executor {
             Call::DispatchElement(params) => dispatch::element(self, params, ticket),
             Call::DispatchKey(params) => dispatch::key(self, params, ticket),
             Call::DispatchPoint(params) => dispatch::point(self, params, ticket),
+            Call::HostDispatch(params) => generic::dispatch(self, params, ticket),
+            Call::HostSnapshot(params) => generic::snapshot(self, params, ticket).into(),
             Call::Reserved => call.refusal_shape().refuse(DomainCode::NotImplemented),
         };
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -291,7 +306,8 @@ impl Executor {
 
 /// What is advertised: an action is listed only if some request for it can succeed, so what only moves the pointer is left
 /// out where the pointer may not be moved (spec §2.2, §3.8).
-fn offered(backend: &dyn Backend, allow_global_pointer: bool) -> Capabilities {
+#[must_use]
+pub fn offered(backend: &dyn Backend, allow_global_pointer: bool) -> Capabilities {
     let offered = backend.capabilities();
     let possible = |kind: &PointActionKind| match kind {
         PointActionKind::Move => allow_global_pointer,
@@ -311,7 +327,7 @@ fn offered(backend: &dyn Backend, allow_global_pointer: bool) -> Capabilities {
         point_actions: offered.point_actions.into_iter().filter(possible).collect(),
         key_actions: offered.key_actions,
         image_formats: offered.image_formats,
-        generic_methods: None,
+        generic_methods: Some(vec![Method::HostDispatch, Method::HostSnapshot]),
     }
 }
 

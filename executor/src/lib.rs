@@ -3,7 +3,7 @@
 //! The binary is a thin shell around this library. Nothing else links it: the gateway and this crate meet only over the
 //! child's pipes.
 //!
-//! Reading order: [`server`] takes lines, [`call`] parses them, [`executor`] runs them with [`observe`] and [`dispatch`],
+//! Reading order: [`server`] takes lines, [`call`] parses them, [`executor`] runs them with [`observe`], [`dispatch`] and [`generic`],
 //! [`session`] and [`snapshot`] hold what was observed, [`backend`] is the desktop. [`cli`] and [`doctor`] show the same to
 //! a person.
 //!
@@ -28,6 +28,7 @@ pub mod limits;
 pub mod reply;
 
 pub mod dispatch;
+pub mod generic;
 pub mod launch;
 pub mod lists;
 pub mod observe;

@@ -273,7 +273,10 @@ pub fn check_access(executor: &Executor, deadline: &Deadline) -> Result<(), Faul
 }
 
 /// The window that the target names.
-fn resolve<'a>(
+///
+/// # Errors
+/// `window_gone`, `app_not_found`, or what the desktop refuses with.
+pub fn resolve<'a>(
     executor: &Executor,
     target: &ObserveTarget,
     windows: &'a [WindowInfo],
@@ -402,7 +405,9 @@ fn unless_cut(menu: Result<MenuLook<RawTree>, BackendError>) -> Result<MenuLook<
     }
 }
 
-fn describe(window: &WindowInfo) -> SnapshotTarget {
+/// A window as a snapshot names its target.
+#[must_use]
+pub fn describe(window: &WindowInfo) -> SnapshotTarget {
     SnapshotTarget {
         pid: window.key.pid,
         window_id: window.key.window_id,

@@ -310,6 +310,16 @@ impl Sessions {
         Some(self.sessions.get(session)?.live.get(&n)?.window)
     }
 
+    /// The window of the only live snapshot of a process, to choose a lane; changes nothing.
+    #[must_use]
+    pub fn only_window_of(&self, session: &SessionId, pid: u32) -> Option<WindowKey> {
+        let live = self.sessions.get(session)?.live.values();
+        let mut windows = live
+            .map(|snapshot| snapshot.window)
+            .filter(|key| key.pid == pid);
+        windows.next().filter(|_| windows.next().is_none())
+    }
+
     /// Hands out the next snapshot id of a session. It resolves to nothing until [`Sessions::register`].
     ///
     /// # Errors

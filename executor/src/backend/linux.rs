@@ -54,7 +54,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
-use maka_cu_protocol::sets::{Permission, ScreenRecordingProbe};
+use maka_cu_protocol::sets::{Path, Permission, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio::runtime::Runtime;
@@ -487,6 +487,24 @@ impl Backend for LinuxDesktop {
             .bus(deadline)
             .map_err(|_| PerformError::NotActionable)?;
         self.block_on(input::perform(&bus, node, command, deadline))
+    }
+
+    fn mechanism(
+        &self,
+        node: &NodeRef,
+        command: &ElementCommand,
+        deadline: &Deadline,
+    ) -> Result<Option<Path>, BackendError> {
+        match node
+            .downcast::<LinuxNode>()
+            .ok_or(BackendError::Unsupported)?
+        {
+            LinuxNode::Window(_) => Ok(Some(command.usual_path())),
+            LinuxNode::Accessible(node) => {
+                let bus = self.bus(deadline)?;
+                Ok(self.block_on(input::mechanism(&bus, node, command, deadline)))
+            }
+        }
     }
 
     fn selected_text(

@@ -30,6 +30,21 @@ pub enum ElementCommand {
     MinimizeWindow,
 }
 
+impl ElementCommand {
+    /// The mechanism by which this is done where nothing else is known.
+    #[must_use]
+    pub const fn usual_path(&self) -> Path {
+        match self {
+            Self::Perform(_) | Self::Scroll { .. } => Path::AxAction,
+            Self::SetValue(_)
+            | Self::SelectText(_)
+            | Self::MoveWindow(_)
+            | Self::ResizeWindow(_)
+            | Self::MinimizeWindow => Path::AxAttribute,
+        }
+    }
+}
+
 /// The action was delivered and the platform reported success, which by itself confirms nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Performed {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
-use maka_cu_protocol::sets::ScreenRecordingProbe;
+use maka_cu_protocol::sets::{Path, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio_util::sync::CancellationToken;
@@ -254,6 +254,16 @@ impl Backend for VirtualDesktop {
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
         input::perform(self, node, command, deadline)
+    }
+
+    fn mechanism(
+        &self,
+        node: &NodeRef,
+        command: &ElementCommand,
+        deadline: &Deadline,
+    ) -> Result<Option<Path>, BackendError> {
+        in_time(deadline)?;
+        Ok(input::mechanism(&self.world(), node, command))
     }
 
     fn selected_text(

@@ -7,10 +7,9 @@ use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::digest::{changed_inputs, element_digest};
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::geometry::{
-    ScreenRect, WindowPoint, WindowRect, image_to_window, window_to_screen,
+    ImagePoint, ScreenPoint, ScreenRect, WindowPoint, WindowRect, image_to_window, window_to_screen,
 };
 use maka_cu_protocol::ids::{Digest, ElementToken, SnapshotId};
-use maka_cu_protocol::params::DispatchPointParams;
 use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::sets::{OcclusionPolicy, Strictness};
 
@@ -18,6 +17,7 @@ use crate::backend::desktop::WindowInfo;
 use crate::backend::tree::{NodeRef, RawNode};
 use crate::deadline::Deadline;
 use crate::dispatch::occlusion;
+use crate::dispatch::point::PointRequest;
 use crate::dispatch::settle::Look;
 use crate::executor::{Executor, Fault, LIST_BUDGET};
 use crate::observe::check_access;
@@ -203,6 +203,38 @@ pub struct BoundPoint {
     pub look: Look,
 }
 
+/// What a gesture quotes of a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub struct PointQuote<'a> {
+    /// The frame.
+    pub snapshot_id: &'a SnapshotId,
+    /// What the caller saw of its window; `None` takes what was recorded. The window is read again all the same.
+    pub window_digest: Option<&'a Digest>,
+}
+
+/// A place in a window, as the caller names it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Place {
+    /// A pixel of the quoted picture.
+    Image(ImagePoint),
+    /// A point of the screen. It needs no picture.
+    Screen(ScreenPoint),
+}
+
+impl Place {
+    /// The same place from the window's corner. The window lies where it lay when the snapshot was taken, which its digest
+    /// has proved.
+    fn in_window(self, image_scale: Option<f64>, bounds: ScreenRect) -> Result<WindowPoint, Fault> {
+        let place = match self {
+            Self::Image(point) => image_scale.and_then(|scale| image_to_window(point, scale).ok()),
+            Self::Screen(point) => {
+                WindowPoint::try_new(point.x() - bounds.x(), point.y() - bounds.y()).ok()
+            }
+        };
+        place.ok_or(DomainCode::InvalidPoint.into())
+    }
+}
+
 /// Runs the checks of spec §3.8 up to "point inside window".
 ///
 /// # Errors
@@ -210,14 +242,16 @@ pub struct BoundPoint {
 pub fn bind_point(
     executor: &Executor,
     session: &SessionHandle,
-    params: &DispatchPointParams,
+    request: &PointRequest<'_>,
     ticket: &Ticket,
     deadline: &Deadline,
 ) -> Result<BoundPoint, Fault> {
-    let snapshot = executor
-        .sessions()
-        .resolve(session, &params.snapshot_id, Instant::now())?;
-    if snapshot.window_digest != params.expect_window_digest {
+    let snapshot =
+        executor
+            .sessions()
+            .resolve(session, request.quote.snapshot_id, Instant::now())?;
+    let quoted = request.quote.window_digest;
+    if quoted.is_some_and(|digest| *digest != snapshot.window_digest) {
         return Err(DomainCode::ElementDigestMismatch.into());
     }
     if ticket.is_aborted() {
@@ -231,15 +265,14 @@ pub fn bind_point(
     if !look.agrees_with(Look::Digest(snapshot.window_digest)) {
         return Err(DomainCode::WindowChanged.into());
     }
-    let scale = snapshot.image_scale.ok_or(DomainCode::InvalidPoint)?;
-    let place = |point| image_to_window(point, scale).map_err(|_| DomainCode::InvalidPoint);
-    let at = place(params.point)?;
+    let place = |place: Place| place.in_window(snapshot.image_scale, window.bounds);
+    let at = place(request.at)?;
     let inside =
         window_to_screen(at, window.bounds).is_ok_and(|point| window.bounds.contains(point));
     if !inside {
         return Err(DomainCode::InvalidPoint.into());
     }
-    let from = match (params.action, params.start_point) {
+    let from = match (request.action, request.from) {
         (PointAction::Drag, None) => return Err(DomainCode::InvalidPoint.into()),
         (PointAction::Drag, Some(start)) => Some(place(start)?),
         (

@@ -6,11 +6,13 @@ use maka_cu_protocol::params::DispatchElementParams;
 use maka_cu_protocol::results::dispatch::DispatchAnswer;
 use maka_cu_protocol::sets::{OcclusionPolicy, Path, Tier};
 
-use crate::dispatch::binding::{self, Demands, Quote};
+use crate::deadline::Deadline;
+use crate::dispatch::binding::{self, Bound, Demands, Quote};
 use crate::dispatch::ending::{Deed, wants_rest};
-use crate::dispatch::plan;
+use crate::dispatch::plan::{self, Plan};
+use crate::dispatch::route::Terms;
 use crate::dispatch::sight::Sight;
-use crate::executor::{Executor, Fault};
+use crate::executor::{Executor, Fault, LIST_BUDGET};
 use crate::server::ticket::Ticket;
 use crate::session::SessionHandle;
 
@@ -22,6 +24,7 @@ pub fn attempt(
     executor: &Executor,
     session: &SessionHandle,
     params: &DispatchElementParams,
+    terms: Terms,
     ticket: &Ticket,
 ) -> Result<DispatchAnswer, Fault> {
     let action = &params.action;
@@ -51,6 +54,7 @@ pub fn attempt(
     };
     let bound = binding::bind(executor, session, quote, demands, ticket, &deadline)?;
     let plan = plan::plan(action, &bound)?;
+    check_terms(executor, terms, &plan, &bound, &deadline)?;
     let after = params.observe_after.as_ref();
     let sight = Sight::before_element(executor, action, &bound, wants_rest(after), &deadline);
     // The point of no return: from here on the outcome is reported, cancelled or not. A cancel only ends the waiting: the
@@ -67,6 +71,25 @@ pub fn attempt(
         observe_after: after,
     }
     .conclude(performance, sight, &deadline)
+}
+
+/// Refuses before anything is done what would be done by another mechanism than the caller accepts.
+fn check_terms(
+    executor: &Executor,
+    terms: Terms,
+    plan: &Plan,
+    bound: &Bound,
+    deadline: &Deadline,
+) -> Result<(), Fault> {
+    if terms.accept_any() {
+        return Ok(());
+    }
+    let deadline = deadline.at_most(LIST_BUDGET);
+    let backend = executor.backend();
+    match backend.mechanism(&bound.node, &plan.command, &deadline)? {
+        Some(path) => terms.check(path),
+        None => Err(DomainCode::ElementNotActionable.into()),
+    }
 }
 
 /// The path that an action takes when it is performed.

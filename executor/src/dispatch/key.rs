@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::dispatch::binding::{self, Bound, Quote};
 use crate::dispatch::ending::{Deed, wants_rest};
 use crate::dispatch::plan::{PERFORM_BUDGET, Performance};
-use crate::dispatch::route;
+use crate::dispatch::route::{self, Terms};
 use crate::dispatch::sight::{self, Sight};
 use crate::dispatch::verdict::Verdict;
 use crate::executor::{Executor, Fault, LIST_BUDGET};
@@ -27,6 +27,7 @@ pub fn attempt(
     executor: &Executor,
     session: &SessionHandle,
     params: &DispatchKeyParams,
+    terms: Terms,
     ticket: &Ticket,
 ) -> Result<DispatchAnswer, Fault> {
     let offered = &executor.capabilities().key_actions;
@@ -55,6 +56,7 @@ pub fn attempt(
             .backend()
             .key_reach(&bound.node, &command, &deadline.at_most(LIST_BUDGET))?;
     let route = route::choose(reach, executor.host().allow_global_pointer)?;
+    terms.check(route.path())?;
     let after = params.observe_after.as_ref();
     let sight = before(
         executor,

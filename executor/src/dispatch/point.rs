@@ -3,21 +3,58 @@
 use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::geometry::window_to_screen;
-use maka_cu_protocol::params::DispatchPointParams;
+use maka_cu_protocol::ids::ToolCallId;
+use maka_cu_protocol::params::{DispatchPointParams, ObserveAfter};
 use maka_cu_protocol::results::dispatch::DispatchAnswer;
-use maka_cu_protocol::sets::{MouseButton, Tier};
+use maka_cu_protocol::sets::{MouseButton, OcclusionPolicy, Tier};
 
 use crate::backend::input::{Gesture, InputRoute, PointCommand, Reach};
 use crate::deadline::Deadline;
-use crate::dispatch::binding::{self, BoundPoint};
+use crate::dispatch::binding::{self, BoundPoint, Place, PointQuote};
 use crate::dispatch::ending::{Deed, wants_rest};
 use crate::dispatch::plan::{PERFORM_BUDGET, Performance};
-use crate::dispatch::route;
+use crate::dispatch::route::{self, Terms};
 use crate::dispatch::sight::Sight;
 use crate::dispatch::verdict::Verdict;
 use crate::executor::{Executor, Fault, LIST_BUDGET};
 use crate::server::ticket::Ticket;
 use crate::session::SessionHandle;
+
+/// A gesture that was asked for, by whichever method.
+#[derive(Debug, Clone, Copy)]
+pub struct PointRequest<'a> {
+    /// Echoed.
+    pub tool_call_id: &'a ToolCallId,
+    /// The frame, and what the caller saw of it.
+    pub quote: PointQuote<'a>,
+    /// What to do.
+    pub action: PointAction,
+    /// Where.
+    pub at: Place,
+    /// Where a drag starts.
+    pub from: Option<Place>,
+    /// Which covering windows refuse.
+    pub occlusion: OcclusionPolicy,
+    /// What to look at afterwards.
+    pub observe_after: Option<&'a ObserveAfter>,
+}
+
+impl<'a> From<&'a DispatchPointParams> for PointRequest<'a> {
+    fn from(params: &'a DispatchPointParams) -> Self {
+        Self {
+            tool_call_id: &params.tool_call_id,
+            quote: PointQuote {
+                snapshot_id: &params.snapshot_id,
+                window_digest: Some(&params.expect_window_digest),
+            },
+            action: params.action,
+            at: Place::Image(params.point),
+            from: params.start_point.map(Place::Image),
+            occlusion: params.occlusion_policy,
+            observe_after: params.observe_after.as_ref(),
+        }
+    }
+}
 
 /// Checks, chooses a route, performs, looks, judges.
 ///
@@ -26,7 +63,8 @@ use crate::session::SessionHandle;
 pub fn attempt(
     executor: &Executor,
     session: &SessionHandle,
-    params: &DispatchPointParams,
+    params: &PointRequest<'_>,
+    terms: Terms,
     ticket: &Ticket,
 ) -> Result<DispatchAnswer, Fault> {
     let offered = &executor.capabilities().point_actions;
@@ -41,14 +79,15 @@ pub fn attempt(
     };
     let lists = || deadline.at_most(LIST_BUDGET);
     let route = choose_route(executor, &bound, &command, &lists())?;
+    terms.check(route.path())?;
     let check = |point| {
         let (window, windows) = (&bound.window, &bound.windows);
-        let policy = params.occlusion_policy;
+        let policy = params.occlusion;
         binding::check_uncovered(executor, point, window, windows, policy, &lists())
     };
     check(bound.at)?;
     bound.from.map_or(Ok(()), check)?;
-    let after = params.observe_after.as_ref();
+    let after = params.observe_after;
     let sight = match wants_rest(after) {
         true => Sight::Window(bound.look),
         false => Sight::Nothing(Verdict::ACTION_RESULT),
@@ -70,7 +109,7 @@ pub fn attempt(
         session,
         snapshot: &bound.snapshot,
         node: None,
-        tool_call_id: &params.tool_call_id,
+        tool_call_id: params.tool_call_id,
         tier: Tier::CoordinateBackground,
         observe_after: after,
     }

@@ -8,6 +8,40 @@ use crate::backend::input::{InputRoute, Reach};
 use crate::deadline::Deadline;
 use crate::executor::{Executor, Fault};
 
+/// Which mechanism a caller accepts. The specific methods accept any; a generic one may name the only one (spec §9.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    only: Option<Path>,
+}
+
+impl Terms {
+    /// Whatever is legal.
+    pub const ANY: Self = Self { only: None };
+
+    /// This path and no other, or any.
+    #[must_use]
+    pub const fn only(path: Option<Path>) -> Self {
+        Self { only: path }
+    }
+
+    /// Whether every path is accepted, so that nobody has to find out which it will be.
+    #[must_use]
+    pub const fn accept_any(self) -> bool {
+        self.only.is_none()
+    }
+
+    /// Holds the path that would be taken to the terms.
+    ///
+    /// # Errors
+    /// `dispatch_refused`, naming that path.
+    pub fn check(self, path: Path) -> Result<(), Fault> {
+        match self.only {
+            Some(only) if only != path => Err(Refusal::would_require(path).into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// The route that a reach leaves, given what the host permits.
 ///
 /// # Errors

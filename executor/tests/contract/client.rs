@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use maka_cu_protocol::generic::{GenericSnapshotParams, read_generic_snapshot};
 use maka_cu_protocol::ids::ToolCallId;
 use maka_cu_protocol::json::Violation;
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results;
 use maka_cu_protocol::results::dispatch::{DispatchExpectation, read_dispatch};
+use maka_cu_protocol::sets::{Path, Tier};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -237,7 +238,19 @@ impl Client {
                 };
                 results::read_observe(result, &expected).map(drop)
             }
-            Some(Method::DispatchElement | Method::DispatchKey | Method::DispatchPoint) => {
+            Some(Method::HostSnapshot) => {
+                let params = GenericSnapshotParams::from_value(params).unwrap();
+                read_generic_snapshot(result, &params, image_dir).map(drop)
+            }
+            Some(
+                method @ (Method::DispatchElement
+                | Method::DispatchKey
+                | Method::DispatchPoint
+                | Method::HostDispatch),
+            ) => {
+                // Only the generic method demands; a result is held to its demands.
+                let generic = method == Method::HostDispatch;
+                let demanded = |name: &str| params[name].as_str().filter(|_| generic);
                 let tool_call_id =
                     ToolCallId::try_new(params["toolCallId"].as_str().unwrap()).unwrap();
                 let expected = DispatchExpectation {
@@ -245,14 +258,14 @@ impl Client {
                     allow_global_pointer: false,
                     pid: None,
                     image_dir,
-                    tier: None,
-                    path: None,
+                    tier: demanded("tier").and_then(Tier::parse),
+                    path: demanded("path")
+                        .and_then(Path::parse)
+                        .filter(|path| *path != Path::None),
                 };
                 read_dispatch(result, &expected).map(drop)
             }
-            Some(Method::CaptureStart | Method::CaptureNext | Method::CaptureStop)
-            | Some(Method::HostDispatch | Method::HostSnapshot)
-            | None => Ok(()),
+            Some(Method::CaptureStart | Method::CaptureNext | Method::CaptureStop) | None => Ok(()),
         }
     }
 
@@ -346,8 +359,8 @@ impl Drop for Client {
 }
 
 /// Whether a path lies inside the directory and is a plain file.
-pub(crate) fn is_plain_file_inside(path: &str, directory: &Path) -> bool {
-    let path = Path::new(path);
+pub(crate) fn is_plain_file_inside(path: &str, directory: &std::path::Path) -> bool {
+    let path = std::path::Path::new(path);
     path.is_absolute()
         && path.parent() == Some(directory)
         && std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())

@@ -13,6 +13,7 @@ mod any_desktop;
 mod bindings;
 mod client;
 mod desk;
+mod generic;
 mod handshake;
 mod images;
 mod launches;

@@ -201,66 +201,35 @@ fn an_unusable_param_is_named() {
     client.ok("dispatch.element", click);
 }
 
-/// Spec §12.5 row 58 and §3.8: what is not offered is refused without a look at the snapshot.
+/// Spec §12.5 rows 54 and 58: what is reserved is not implemented, and what only moves the pointer is a matter of permission,
+/// refused without a look at the snapshot.
 #[test]
 fn what_is_not_offered_is_refused_as_such() {
     let mut client = desk::start();
     for method in ["capture.start", "capture.next", "capture.stop"] {
         assert_eq!(client.refused(method, json!({})), "not_implemented");
     }
-    for method in ["host.dispatch", "host.snapshot"] {
-        assert_eq!(client.rpc_error(method, json!({})).0, -32601);
-    }
     let digest = format!("sha256:{}", "0".repeat(64));
-    let common =
-        json!({ "session": SESSION, "snapshotId": "no such snapshot", "toolCallId": "call-1" });
-    let with = |fields: Value| {
-        let mut params = common.clone();
-        params
-            .as_object_mut()
-            .unwrap()
-            .extend(fields.as_object().unwrap().clone());
-        params
-    };
-    let rows = [
-        (
-            "dispatch.point",
-            "coordinate-background",
-            with(
-                json!({ "expectWindowDigest": digest, "point": { "x": 1, "y": 1 }, "space": "image_px",
-                "action": { "kind": "move" } }),
-            ),
-        ),
-        (
-            "dispatch.key",
-            "coordinate-background",
-            with(json!({ "focusToken": "el", "expectElementDigest": digest,
-                "action": { "kind": "type", "text": "x" } })),
-        ),
-        (
-            "dispatch.element",
-            "ax",
-            with(json!({ "elementToken": "el", "expectElementDigest": digest,
-                "action": { "kind": "minimize_window" } })),
-        ),
-    ];
-    for (method, tier, params) in rows {
-        let result = client.call(method, params.clone());
-        assert_eq!(
-            desk::declared(&result),
-            [
-                "refused",
-                "none",
-                "unverifiable",
-                "none",
-                "unsupported_action"
-            ]
-        );
-        assert_eq!(result["tier"], tier);
-        let mut elsewhere = params;
-        elsewhere["session"] = json!("never begun");
-        assert_eq!(client.rpc_error(method, elsewhere).0, -32002);
-    }
+    let mut params = json!({ "session": SESSION, "snapshotId": "no such snapshot", "toolCallId": "call-1",
+        "expectWindowDigest": digest, "point": { "x": 1, "y": 1 }, "space": "image_px", "action": { "kind": "move" } });
+    let result = client.call("dispatch.point", params.clone());
+    assert_eq!(
+        desk::declared(&result),
+        [
+            "refused",
+            "none",
+            "unverifiable",
+            "none",
+            "dispatch_refused"
+        ]
+    );
+    assert_eq!(result["tier"], "coordinate-background");
+    assert_eq!(
+        result["error"]["detail"]["wouldRequirePath"],
+        "cg_event_global"
+    );
+    params["session"] = json!("never begun");
+    assert_eq!(client.rpc_error("dispatch.point", params).0, -32002);
 }
 
 /// Spec §12.5 row 55.

@@ -186,6 +186,55 @@ async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, Perf
     select_child(attempt, parent, place.ok_or(PerformError::NotActionable)?).await
 }
 
+/// The mechanism that [`perform`] would use; `None` where it would refuse. The steps are those of [`act`] and of
+/// [`scroll::scroll`].
+pub(super) async fn mechanism(
+    bus: &Bus,
+    node: &AccessibleNode,
+    command: &ElementCommand,
+    deadline: &Deadline,
+) -> Option<Path> {
+    let attempt = Attempt {
+        bus,
+        reader: Reader::new(bus, node.context.toolkit, deadline.clone()),
+        node,
+        deadline,
+    };
+    match command {
+        ElementCommand::Perform(ElementVerb::Press) => press_mechanism(&attempt).await,
+        ElementCommand::Scroll { direction, .. } => scroll::mechanism(&attempt, *direction).await,
+        ElementCommand::Perform(_)
+        | ElementCommand::SetValue(_)
+        | ElementCommand::SelectText(_)
+        | ElementCommand::MoveWindow(_)
+        | ElementCommand::ResizeWindow(_)
+        | ElementCommand::MinimizeWindow => Some(command.usual_path()),
+    }
+}
+
+/// An entry of a list or combo box may have to be selected there.
+async fn press_mechanism(attempt: &Attempt<'_>) -> Option<Path> {
+    let (reader, object) = (&attempt.reader, &attempt.node.object);
+    let toolkit = attempt.node.context.toolkit;
+    if option(attempt).await.ok()?.is_some() {
+        if option_is_inert(toolkit) {
+            return None;
+        }
+        if toolkit == Toolkit::Gtk3 {
+            return Some(Path::AxSelect);
+        }
+    }
+    let core = reader.core(object).await.ok()?;
+    let actions = reader.actions(object, core.interfaces).await.ok()?;
+    let names = actions.iter().map(String::as_str);
+    Some(
+        match action_for(toolkit, core.role, names, ElementVerb::Press) {
+            Some(_) => Path::AxAction,
+            None => Path::AxSelect,
+        },
+    )
+}
+
 /// The combo box that a node is an option of, and its place there. Options sit in a list or menu between the two.
 async fn option(attempt: &Attempt<'_>) -> Result<Option<(ObjectRef, usize)>, PerformError> {
     match attempt.node.context.toolkit {

@@ -33,12 +33,7 @@ pub(super) async fn scroll(
     direction: Direction,
     pages: Pages,
 ) -> Result<Performed, PerformError> {
-    let by_action = match attempt.node.context.toolkit {
-        // None of their controls offers such an action.
-        Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::Qt => None,
-        Toolkit::Chromium | Toolkit::ScreenBased => offered(attempt, direction).await?,
-    };
-    if let Some((object, index)) = by_action {
+    if let Some((object, index)) = offered(attempt, direction).await? {
         return step(attempt, &object, index, pages).await;
     }
     let axis = Axis::of(direction);
@@ -49,11 +44,25 @@ pub(super) async fn scroll(
         .await
 }
 
+/// The mechanism that [`scroll`] would use; `None` where there is nothing to scroll.
+pub(super) async fn mechanism(attempt: &Attempt<'_>, direction: Direction) -> Option<Path> {
+    if offered(attempt, direction).await.ok()?.is_some() {
+        return Some(Path::AxAction);
+    }
+    let bar = nearest_bar(attempt, Axis::of(direction)).await.ok()?;
+    bar.map(|_| Path::AxAttribute)
+}
+
 /// The node itself, or the nearest around it, that offers to scroll, and the index of that action.
 async fn offered(
     attempt: &Attempt<'_>,
     direction: Direction,
 ) -> Result<Option<(ObjectRef, i32)>, PerformError> {
+    match attempt.node.context.toolkit {
+        // None of their controls offers such an action.
+        Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::Qt => return Ok(None),
+        Toolkit::Chromium | Toolkit::ScreenBased => {}
+    }
     let verb = match direction {
         Direction::Up => ElementVerb::ScrollUp,
         Direction::Down => ElementVerb::ScrollDown,

@@ -80,6 +80,20 @@ pub(super) fn perform(
     performed(path, outcome, deadline)
 }
 
+/// The mechanism that [`perform`] would use.
+pub(super) fn mechanism(world: &World, node: &NodeRef, command: &ElementCommand) -> Option<Path> {
+    let node = *node.downcast::<VirtualNode>()?;
+    Some(match command {
+        ElementCommand::Perform(verb) => verb_path(world, node, *verb),
+        ElementCommand::SetValue(_)
+        | ElementCommand::SelectText(_)
+        | ElementCommand::Scroll { .. }
+        | ElementCommand::MoveWindow(_)
+        | ElementCommand::ResizeWindow(_)
+        | ElementCommand::MinimizeWindow => command.usual_path(),
+    })
+}
+
 /// The text that is selected in a node.
 pub(super) fn selected_text(world: &World, node: &NodeRef) -> Option<AppText> {
     let node = node.downcast::<VirtualNode>()?;
