@@ -310,6 +310,18 @@ impl Client {
         self.stdin = None;
     }
 
+    /// Bytes of memory that the executor has now.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        kilobytes * 1024
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         kill(

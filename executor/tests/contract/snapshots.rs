@@ -239,3 +239,94 @@ fn a_chain_ends_with_its_snapshot() {
         "this one was not evicted"
     );
 }
+
+/// A session that holds as much as it may stays small: eight live snapshots of 1,500 elements each, every one with a base
+/// to be compared with, and a second round that supersedes them all.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_session_stays_small() {
+    let scenario = tempfile::NamedTempFile::new().unwrap();
+    let mut desktop =
+        "[[displays]]\nid = \"1\"\nsize = [800, 600]\n\n[[apps]]\napp_id = \"org.large\"\n\
+                       name = \"Large\"\nrunning = true\n\n"
+            .to_owned();
+    for number in 0..8 {
+        desktop.push_str(&format!(
+            "[[apps.windows]]\nid = \"w{number}\"\ntitle = \"Window {number}\"\nbounds = [0, 0, 300, 400]\n\n\
+             [[apps.windows.controls]]\nkind = \"list\"\nlabel = \"Rows\"\ngenerated_rows = 1600\n\
+             bounds = [20, 50, 260, 300]\n\n"
+        ));
+    }
+    std::fs::write(scenario.path(), desktop).unwrap();
+    let path = scenario.path().to_str().unwrap();
+    let mut client = Client::start(&["--back-end", "virtual", "--desktop", path]);
+    desk::begin(&mut client, SESSION);
+    let windows = client.ok("window.list", json!({ "session": SESSION }))["windows"].clone();
+    let before = client.resident_bytes();
+    for round in 0..2 {
+        for window in windows.as_array().unwrap() {
+            let target =
+                json!({ "kind": "window", "pid": window["pid"], "windowId": window["windowId"] });
+            let params = json!({ "session": SESSION, "target": target, "includeImage": false });
+            let snapshot = client.ok("observe", params)["snapshot"].clone();
+            assert_eq!(snapshot["elements"].as_array().unwrap().len(), 1_500);
+            assert_eq!(
+                snapshot["difference"]["presentation"] == "no-change",
+                round == 1
+            );
+        }
+    }
+    let after = client.resident_bytes();
+    assert!(after <= 60_000_000, "{before} before, {after} after");
+    let released = client.ok("session.end", json!({ "session": SESSION }))["released"].clone();
+    assert_eq!(released["snapshots"], 8);
+}
+
+/// Spec §4.1: the selected text is that of the focused element, cut as every text is; an empty selection is absent.
+#[test]
+fn what_is_selected_is_told() {
+    let mut client = desk::start();
+    let first = desk::observe(&mut client, FORM);
+    assert!(first.get("selectedText").is_none());
+    let entry = desk::find(&first, "Entry");
+    let type_in = json!({
+        "session": SESSION,
+        "snapshotId": first["snapshotId"],
+        "toolCallId": "call-1",
+        "focusToken": entry["token"],
+        "expectElementDigest": entry["digest"],
+        "focusPolicy": "acquire",
+        "action": { "kind": "type", "text": "one two" },
+    });
+    client.ok("dispatch.key", type_in);
+    let second = desk::observe(&mut client, FORM);
+    assert_eq!(
+        second["focusedElementToken"],
+        desk::find(&second, "Entry")["token"]
+    );
+    assert!(second.get("selectedText").is_none(), "nothing is selected");
+    let select = desk::dispatch_params(
+        SESSION,
+        &second,
+        desk::find(&second, "Entry"),
+        json!({ "kind": "select_text", "text": "two" }),
+    );
+    client.ok("dispatch.element", select);
+    let third = desk::observe(&mut client, FORM);
+    assert_eq!(
+        third["selectedText"],
+        json!({ "text": "two", "truncated": false })
+    );
+    let mut params = desk::app_params(FORM);
+    params["maxTextChars"] = json!(2);
+    let cut = client.ok("observe", params)["snapshot"].clone();
+    assert_eq!(
+        cut["selectedText"],
+        json!({ "text": "tw", "truncated": true })
+    );
+    // Cut off together with its element.
+    let mut params = desk::app_params(FORM);
+    params["maxElements"] = json!(2);
+    let short = client.ok("observe", params)["snapshot"].clone();
+    assert!(short.get("selectedText").is_none() && short.get("focusedElementToken").is_none());
+}

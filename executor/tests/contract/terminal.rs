@@ -271,5 +271,53 @@ fn a_real_desktop_is_listed_and_examined() {
     let (status, said) = trouble(&run(&["snapshot", "org.example.Nothing"]));
     assert_eq!(status, Some(66));
     assert!(said.contains("list-apps"), "{said}");
+
+    let mut dialog = desktop
+        .command("zenity")
+        .args(["--entry", "--title=Question", "--text=What is your name?"])
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + crate::client::PATIENCE;
+    let window = loop {
+        let listed = json(&run(&["list-apps", "--json"]));
+        let mut windows = listed["apps"].as_array().unwrap().iter().flat_map(|app| {
+            let own = app["windows"].as_array().unwrap();
+            own.iter().filter(|window| window["title"] == "Question")
+        });
+        if let Some(window) = windows.next() {
+            break window["windowId"].to_string();
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the dialog does not appear: {listed}"
+        );
+    };
+    let picture = desktop.dir().join("marked.png");
+    let arguments = [
+        "snapshot",
+        "--window",
+        &window,
+        "--tree",
+        "--image",
+        picture.to_str().unwrap(),
+        "--marks",
+    ];
+    // A toolkit may still be laying its dialog out.
+    let tree = loop {
+        let output = run(&arguments);
+        let tree = String::from_utf8(output.stdout).unwrap();
+        if tree.contains("TextField") && tree.contains("\"OK\"") {
+            break tree;
+        }
+        assert!(std::time::Instant::now() < deadline, "{tree}");
+    };
+    assert!(
+        tree.starts_with("\"Question\"") && tree.contains("[press]"),
+        "{tree}"
+    );
+    let (width, height, pixels) = decode(&picture);
+    assert!(width > 100 && height > 50 && pixels.iter().any(|byte| *byte != pixels[0]));
+    dialog.kill().unwrap();
+    dialog.wait().unwrap();
     desktop.stop();
 }
