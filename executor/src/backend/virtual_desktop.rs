@@ -12,6 +12,8 @@
 
 mod rect;
 
+mod clock;
+
 mod scenario;
 mod state;
 
@@ -43,6 +45,7 @@ use super::perform::{ElementCommand, PerformError, Performed};
 use super::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 use super::{Backend, BackendCapabilities, BackendKind};
 use crate::deadline::Deadline;
+use clock::Clock;
 use scenario::{Scenario, ScenarioError};
 use state::World;
 
@@ -50,6 +53,7 @@ use state::World;
 pub struct VirtualDesktop {
     /// Held for one look or one change at a time, never while something is painted or waited for.
     world: Mutex<World>,
+    clock: Clock,
 }
 
 impl VirtualDesktop {
@@ -67,9 +71,22 @@ impl VirtualDesktop {
     }
 
     fn start(scenario: Scenario) -> Self {
+        let clock = Clock::start(scenario.time);
         Self {
-            world: Mutex::new(World::new(Arc::new(scenario), Instant::now())),
+            world: Mutex::new(World::new(Arc::new(scenario), clock.started())),
+            clock,
         }
+    }
+
+    /// What time it is on the desktop.
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Begins to answer a question; it is refused when its time is up.
+    fn asked(&self, deadline: &Deadline) -> Result<(), BackendError> {
+        self.clock.tick();
+        in_time(deadline)
     }
 
     /// The desktop as it is now.
@@ -77,7 +94,7 @@ impl VirtualDesktop {
         // A panic under the lock is a bug of this back end; the state stays whole, because every change is a sequence of
         // assignments, so going on is better than panicking in every later call too.
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        world.advance(Instant::now());
+        world.advance(self.now());
         world
     }
 }
@@ -133,16 +150,16 @@ impl Backend for VirtualDesktop {
     }
 
     fn capabilities(&self) -> BackendCapabilities {
-        input::capabilities()
+        input::capabilities(&self.world().scenario().offers)
     }
 
     fn windows(&self, deadline: &Deadline) -> Result<Vec<WindowInfo>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(window::list(&self.world()))
     }
 
     fn applications(&self, deadline: &Deadline) -> Result<Vec<RunningApp>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         let world = self.world();
         Ok(world
             .processes()
@@ -152,22 +169,22 @@ impl Backend for VirtualDesktop {
     }
 
     fn displays(&self, deadline: &Deadline) -> Result<Vec<DisplayInfo>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(self.world().displays().iter().map(display::info).collect())
     }
 
     fn frontmost_pid(&self, deadline: &Deadline) -> Result<Option<u32>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(self.world().frontmost())
     }
 
     fn screen_locked(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(self.world().locked())
     }
 
     fn accessibility_permitted(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(self.world().scenario().accessibility)
     }
 
@@ -178,7 +195,7 @@ impl Backend for VirtualDesktop {
     ) -> Result<Permissions, BackendError> {
         // There is nobody to ask: the scenario has the answer either way.
         let (PermissionPrompt::Never | PermissionPrompt::Ask) = prompt;
-        in_time(deadline)?;
+        self.asked(deadline)?;
         let world = self.world();
         let screen_recording = world.scenario().screen_recording;
         Ok(Permissions {
@@ -199,8 +216,8 @@ impl Backend for VirtualDesktop {
     }
 
     fn launch(&self, name: &str, deadline: &Deadline) -> Result<LaunchTicket, BackendError> {
-        in_time(deadline)?;
-        input::launch(&mut self.world(), name)
+        self.asked(deadline)?;
+        input::launch(self, name)
     }
 
     fn launch_progress(
@@ -208,7 +225,7 @@ impl Backend for VirtualDesktop {
         ticket: &LaunchTicket,
         deadline: &Deadline,
     ) -> Result<LaunchProgress, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         input::launch_progress(&self.world(), ticket)
     }
 
@@ -217,7 +234,7 @@ impl Backend for VirtualDesktop {
         key: WindowKey,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         accessibility::window_root(&self.world(), key).map(Some)
     }
 
@@ -226,7 +243,7 @@ impl Backend for VirtualDesktop {
         root: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         accessibility::menu_bar(&self.world(), root)
     }
 
@@ -236,6 +253,7 @@ impl Backend for VirtualDesktop {
         scope: &WalkScope,
         budget: &WalkBudget,
     ) -> Result<RawTree, BackendError> {
+        self.clock.tick();
         accessibility::walk(self, root, scope, budget)
     }
 
@@ -244,6 +262,7 @@ impl Backend for VirtualDesktop {
         nodes: &[NodeRef],
         deadline: &Deadline,
     ) -> Result<Vec<Option<RawNode>>, BackendError> {
+        self.clock.tick();
         accessibility::read_nodes(self, nodes, deadline)
     }
 
@@ -253,6 +272,7 @@ impl Backend for VirtualDesktop {
         command: &ElementCommand,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
+        self.clock.tick();
         input::perform(self, node, command, deadline)
     }
 
@@ -271,7 +291,7 @@ impl Backend for VirtualDesktop {
         node: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<AppText>, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         Ok(input::selected_text(&self.world(), node))
     }
 
@@ -281,7 +301,7 @@ impl Backend for VirtualDesktop {
         command: &PointCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         input::point_reach(&self.world(), key, command)
     }
 
@@ -292,6 +312,7 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
+        self.clock.tick();
         input::point(self, key, command, route, deadline)
     }
 
@@ -301,7 +322,7 @@ impl Backend for VirtualDesktop {
         command: &KeyCommand,
         deadline: &Deadline,
     ) -> Result<Reach, BackendError> {
-        in_time(deadline)?;
+        self.asked(deadline)?;
         input::key_reach(&self.world(), node, command)
     }
 
@@ -311,6 +332,7 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<bool, PerformError> {
+        self.clock.tick();
         input::focus(self, node, route, deadline)
     }
 
@@ -321,15 +343,17 @@ impl Backend for VirtualDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<Performed, PerformError> {
+        self.clock.tick();
         input::keys(self, node, command, route, deadline)
     }
 
     fn user_active(&self, deadline: &Deadline) -> Result<bool, BackendError> {
-        in_time(deadline)?;
-        Ok(self.world().user_active(Instant::now()))
+        self.asked(deadline)?;
+        Ok(self.world().user_active(self.now()))
     }
 
     fn capture_window(&self, key: WindowKey, deadline: &Deadline) -> Result<Bitmap, BackendError> {
+        self.clock.tick();
         window::capture(self, key, deadline)
     }
 
@@ -338,6 +362,7 @@ impl Backend for VirtualDesktop {
         display: &DisplayId,
         deadline: &Deadline,
     ) -> Result<Bitmap, BackendError> {
+        self.clock.tick();
         display::capture(self, display, deadline)
     }
 }

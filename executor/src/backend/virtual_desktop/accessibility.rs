@@ -183,7 +183,7 @@ fn read_live(desktop: &VirtualDesktop, node: VirtualNode) -> Result<Option<Read>
     Ok(window.and_then(|window| {
         let found = window.node(node.node)?;
         Some(Read {
-            raw: raw_node(window, node, found, Instant::now()),
+            raw: raw_node(window, node, found, desktop.now()),
             children: found.children.clone(),
             slow: found.control.slow,
         })

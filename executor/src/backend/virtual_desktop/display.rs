@@ -1,7 +1,6 @@
 //! Displays: what they are and what they show.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use maka_cu_protocol::geometry::{ImageRect, ScreenRect};
 use maka_cu_protocol::ids::DisplayId;
@@ -63,7 +62,7 @@ pub(super) fn capture(
         let windows: Vec<_> = world.shown_windows().map(Arc::clone).collect();
         (spec, windows, foreground(&world))
     };
-    let pixmap = render::display(&spec, &windows, foreground.as_ref(), Instant::now());
+    let pixmap = render::display(&spec, &windows, foreground.as_ref(), desktop.now());
     bitmap(&pixmap.ok_or(BackendError::CaptureFailed)?)
 }
 

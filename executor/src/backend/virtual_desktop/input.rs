@@ -7,13 +7,11 @@ use std::time::Instant;
 
 use maka_cu_protocol::geometry::WindowPoint;
 use maka_cu_protocol::ids::WindowKey;
-use maka_cu_protocol::sets::{
-    ElementActionKind, ElementVerb, ImageFormat, KeyActionKind, Path, PointActionKind,
-};
+use maka_cu_protocol::sets::{ElementVerb, ImageFormat, Path};
 use maka_cu_protocol::text::AppText;
 
 use super::accessibility::VirtualNode;
-use super::scenario::{Content, InputRule};
+use super::scenario::{Content, InputRule, Offers};
 use super::state::{
     ActionRefusal, Handling, LaunchRefusal, Launched, LiveWindow, Pointing, Target, World,
 };
@@ -26,12 +24,12 @@ use crate::backend::perform::{ElementCommand, PerformError, Performed};
 use crate::backend::tree::NodeRef;
 use crate::deadline::Deadline;
 
-/// What this back end offers: everything that the protocol knows.
-pub(super) fn capabilities() -> BackendCapabilities {
+/// What this back end offers: everything that the protocol knows, unless the scenario offers less.
+pub(super) fn capabilities(offers: &Offers) -> BackendCapabilities {
     BackendCapabilities {
-        element_actions: ElementActionKind::ALL.to_vec(),
-        point_actions: PointActionKind::ALL.to_vec(),
-        key_actions: KeyActionKind::ALL.to_vec(),
+        element_actions: offers.elements.clone(),
+        point_actions: offers.points.clone(),
+        key_actions: offers.keys.clone(),
         image_formats: vec![ImageFormat::Png],
     }
 }
@@ -44,7 +42,7 @@ pub(super) fn perform(
     deadline: &Deadline,
 ) -> Result<Performed, PerformError> {
     let node = known(node)?;
-    let now = Instant::now();
+    let now = desktop.now();
     let mut world = desktop.world();
     let (path, outcome) = match command {
         ElementCommand::Perform(verb) => {
@@ -155,7 +153,7 @@ pub(super) fn point(
         Ok(reach) if goes_by(reach, route) => {}
         Ok(_) | Err(_) => return Err(PerformError::NotActionable),
     }
-    let outcome = world.point(target, pointing, local(command.at), Instant::now());
+    let outcome = world.point(target, pointing, local(command.at), desktop.now());
     drop(world);
     performed(route.path(), outcome, deadline)
 }
@@ -210,7 +208,7 @@ pub(super) fn keys(
         window_id,
         node: id,
     } = virtual_node;
-    let now = Instant::now();
+    let now = desktop.now();
     let mut world = desktop.world();
     match key_reach(&world, node, command) {
         Ok(reach) if goes_by(reach, route) => {}
@@ -294,9 +292,10 @@ fn local(point: WindowPoint) -> (i32, i32) {
 }
 
 /// Asks for an application to be started.
-pub(super) fn launch(world: &mut World, name: &str) -> Result<LaunchTicket, BackendError> {
-    world
-        .launch(name, Instant::now())
+pub(super) fn launch(desktop: &VirtualDesktop, name: &str) -> Result<LaunchTicket, BackendError> {
+    desktop
+        .world()
+        .launch(name, desktop.now())
         .map(LaunchTicket::new::<Launched>)
         .map_err(|refusal| match refusal {
             LaunchRefusal::NotFound => BackendError::AppNotFound,

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use maka_cu_protocol::keys::Key;
+use maka_cu_protocol::sets::{ElementActionKind, KeyActionKind, PointActionKind};
 
 use super::rect::Rect;
 
@@ -40,12 +41,36 @@ pub(crate) struct Scenario {
     pub(crate) screen_locked: bool,
     /// Whether a person uses pointer and keyboard all the time.
     pub(crate) user_active: bool,
+    /// How time passes.
+    pub(crate) time: TimeSpec,
+    /// Which actions are offered at all.
+    pub(crate) offers: Offers,
     /// Applications, running or only installed.
     pub(crate) apps: Vec<AppSpec>,
     /// All windows of all applications; a later one starts in front of an earlier one.
     pub(crate) windows: Vec<WindowSpec>,
     /// What happens by itself after the start.
     pub(crate) events: Vec<Effect>,
+}
+
+/// How time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeSpec {
+    /// By itself.
+    Wall,
+    /// By this much with every call into the desktop.
+    Stepped(Duration),
+}
+
+/// Which actions a desktop offers at all, in the handshake and to every window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offers {
+    /// On elements.
+    pub(crate) elements: Vec<ElementActionKind>,
+    /// At points.
+    pub(crate) points: Vec<PointActionKind>,
+    /// With keys.
+    pub(crate) keys: Vec<KeyActionKind>,
 }
 
 /// A display.
@@ -594,29 +619,33 @@ pub(crate) enum ScenarioError {
         source: std::io::Error,
     },
     /// The file is longer than a scenario may be.
-    #[error("the scenario file is longer than {limit} bytes")]
+    #[error("`{}` is longer than {limit} bytes, which is the most that a scenario may be", path.display())]
     TooLarge {
+        /// The path as it was given.
+        path: PathBuf,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The text is not TOML, or has a key or type that a scenario does not have.
-    #[error("scenario line {line}: {problem}")]
-    Syntax {
-        /// Line of the file, from 1.
-        line: usize,
-        /// What is wrong, in the TOML reader's words.
-        problem: String,
+    /// The file does not hold a scenario.
+    #[error("{}:{mistake}", path.display())]
+    Mistaken {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What is wrong, and where.
+        mistake: Mistake,
     },
-    /// The text is TOML and a value in it does not make sense.
-    #[error("scenario line {line}: `{field}`: {advice}")]
-    Invalid {
-        /// Line of the table or name that the field belongs to, from 1.
-        line: usize,
-        /// The field, dotted, with the id of its window and control.
-        field: String,
-        /// What to write.
-        advice: String,
-    },
+}
+
+/// One mistake in the text of a scenario: where it is, and what to write instead.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: `{field}`: {advice}")]
+pub(crate) struct Mistake {
+    /// Line of the text, from 1: of the value, or of the table or name that the field belongs to.
+    pub(crate) line: usize,
+    /// The field, dotted, with the id of its window and control where that is known.
+    pub(crate) field: String,
+    /// What to write.
+    pub(crate) advice: String,
 }
 
 impl Scenario {
@@ -644,18 +673,22 @@ impl Scenario {
             .map_err(failed)?;
         if text.len() as u64 > MAX_SCENARIO_BYTES {
             return Err(ScenarioError::TooLarge {
+                path: path.to_path_buf(),
                 limit: MAX_SCENARIO_BYTES,
             });
         }
-        Self::parse(&text)
+        Self::parse(&text).map_err(|mistake| ScenarioError::Mistaken {
+            path: path.to_path_buf(),
+            mistake,
+        })
     }
 
     /// Reads a scenario from TOML text.
     ///
     /// # Errors
     ///
-    /// The text is no TOML, or does not hold together.
-    pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
+    /// The text is no TOML, or does not hold together; the first mistake is named.
+    pub(crate) fn parse(text: &str) -> Result<Self, Mistake> {
         raw::parse(text)
     }
 }

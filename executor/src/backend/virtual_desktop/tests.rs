@@ -2,6 +2,7 @@
 
 mod actions;
 mod applications;
+mod examples;
 mod faults;
 mod keys;
 mod laws;

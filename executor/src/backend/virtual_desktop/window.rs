@@ -1,7 +1,6 @@
 //! Windows and the processes that own them: the window list, the process table, one window's pixels.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use maka_cu_protocol::ids::{AppId, DisplayId, WindowKey};
 use maka_cu_protocol::text::AppText;
@@ -54,7 +53,7 @@ pub(super) fn capture(
             display.map_or(1, |display| display.scale),
         )
     };
-    let pixmap = render::window(&window, scale, Instant::now());
+    let pixmap = render::window(&window, scale, desktop.now());
     display::bitmap(&pixmap.ok_or(BackendError::CaptureFailed)?)
 }
 

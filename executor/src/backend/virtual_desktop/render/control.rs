@@ -19,6 +19,10 @@ const SELECTION_TINT: f32 = 0.28;
 pub(super) fn paint(canvas: &mut Canvas, window: &LiveWindow, node: &Node, now: Instant) {
     let control = &node.control;
     let rect = window.place(node);
+    let whole = Rect::new(0, 0, window.bounds.width, window.bounds.height);
+    if rect.overlap(whole) == 0 {
+        return;
+    }
     let title = window.title_of(node, now).unwrap_or_default();
     let accent = window.accent;
     match &control.content {

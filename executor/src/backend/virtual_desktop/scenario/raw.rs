@@ -5,17 +5,19 @@
 
 mod control;
 mod effect;
+mod generate;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
+use maka_cu_protocol::sets::{ElementActionKind, KeyActionKind, PointActionKind};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    AppSpec, Color, ControlId, DisplaySpec, InputRule, LaunchBehavior, Scenario, ScenarioError,
-    TITLE_BAR_HEIGHT, WindowRule, WindowRules, WindowSpec, WindowStyle,
+    AppSpec, Color, ControlId, DisplaySpec, InputRule, LaunchBehavior, Mistake, Offers, Scenario,
+    TITLE_BAR_HEIGHT, TimeSpec, WindowRule, WindowRules, WindowSpec, WindowStyle,
 };
 use crate::backend::virtual_desktop::rect::Rect;
 use control::RawControl;
@@ -45,9 +47,34 @@ struct RawScenario {
     screen_locked: bool,
     #[serde(default)]
     user_active: bool,
+    #[serde(default)]
+    time: RawTime,
+    #[serde(default)]
+    step_ms: Option<Spanned<u32>>,
+    #[serde(default)]
+    offers: RawOffers,
     apps: Vec<RawApp>,
     #[serde(default)]
     events: Vec<RawEffect>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RawTime {
+    #[default]
+    Wall,
+    Stepped,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOffers {
+    #[serde(default)]
+    elements: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    points: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    keys: Option<Vec<Spanned<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -161,10 +188,17 @@ const fn standard() -> WindowStyle {
 }
 
 /// Reads and checks a whole scenario.
-pub(super) fn parse(text: &str) -> Result<Scenario, ScenarioError> {
-    let raw: RawScenario = toml::from_str(text).map_err(|error| ScenarioError::Syntax {
-        line: line_of(text, &error.span().unwrap_or(0..0)),
-        problem: error.message().replace('\n', ", "),
+pub(super) fn parse(text: &str) -> Result<Scenario, Mistake> {
+    let raw: RawScenario = toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        let message = error.message().replace('\n', ", ");
+        Mistake {
+            line: line_of(text, &span),
+            field: named_field(&message)
+                .or_else(|| key_at(text, &span))
+                .unwrap_or_else(|| "scenario".to_owned()),
+            advice: message,
+        }
     })?;
     Checker {
         text,
@@ -190,7 +224,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn scenario(mut self, raw: RawScenario) -> Result<Scenario, ScenarioError> {
+    fn scenario(mut self, raw: RawScenario) -> Result<Scenario, Mistake> {
         let displays = self.displays(&raw.displays)?;
         if raw.apps.is_empty() || raw.apps.len() > MAX_COUNT {
             return Err(self.invalid(
@@ -272,13 +306,80 @@ impl Checker<'_> {
             screen_recording: raw.permissions.screen_recording,
             screen_locked: raw.screen_locked,
             user_active: raw.user_active,
+            time: self.time(raw.time, raw.step_ms.as_ref())?,
+            offers: self.offers(&raw.offers)?,
             apps,
             windows,
             events,
         })
     }
 
-    fn displays(&self, raw: &[RawDisplay]) -> Result<Vec<DisplaySpec>, ScenarioError> {
+    fn time(&self, time: RawTime, step: Option<&Spanned<u32>>) -> Result<TimeSpec, Mistake> {
+        let millis = step.map_or(100, |step| *step.get_ref());
+        match (time, step) {
+            (RawTime::Wall, None) => Ok(TimeSpec::Wall),
+            (RawTime::Stepped, _) if (1..=MAX_DELAY_MS).contains(&millis) => {
+                Ok(TimeSpec::Stepped(Duration::from_millis(u64::from(millis))))
+            }
+            (RawTime::Wall, Some(step)) => {
+                let advice = "only `time = \"stepped\"` has steps; remove it";
+                Err(self.invalid(&step.span(), "step_ms", advice))
+            }
+            (RawTime::Stepped, step) => {
+                let span = step.map_or(0..0, Spanned::span);
+                let advice = format!("write 1 to {MAX_DELAY_MS} milliseconds");
+                Err(self.invalid(&span, "step_ms", advice))
+            }
+        }
+    }
+
+    fn offers(&self, raw: &RawOffers) -> Result<Offers, Mistake> {
+        let (points, keys) = (PointActionKind::ALL, KeyActionKind::ALL);
+        Ok(Offers {
+            elements: self.words(
+                "offers.elements",
+                raw.elements.as_deref(),
+                ElementActionKind::ALL,
+                ElementActionKind::as_str,
+            )?,
+            points: self.words(
+                "offers.points",
+                raw.points.as_deref(),
+                points,
+                PointActionKind::as_str,
+            )?,
+            keys: self.words(
+                "offers.keys",
+                raw.keys.as_deref(),
+                keys,
+                KeyActionKind::as_str,
+            )?,
+        })
+    }
+
+    /// The members of a set that a list of words names; all of them without a list.
+    fn words<T: Copy>(
+        &self,
+        field: &str,
+        words: Option<&[Spanned<String>]>,
+        all: &[T],
+        word_of: impl Fn(T) -> &'static str,
+    ) -> Result<Vec<T>, Mistake> {
+        let Some(words) = words else {
+            return Ok(all.to_vec());
+        };
+        let found = words.iter().map(|word| {
+            let found = all.iter().find(|kind| word_of(**kind) == word.get_ref());
+            found.copied().ok_or_else(|| {
+                let known: Vec<_> = all.iter().map(|kind| word_of(*kind)).collect();
+                let advice = format!("write some of `{}`", known.join("`, `"));
+                self.invalid(&word.span(), field, advice)
+            })
+        });
+        found.collect()
+    }
+
+    fn displays(&self, raw: &[RawDisplay]) -> Result<Vec<DisplaySpec>, Mistake> {
         if raw.is_empty() {
             return Ok(vec![DisplaySpec {
                 id: "1".to_owned(),
@@ -345,7 +446,7 @@ impl Checker<'_> {
         Ok(displays)
     }
 
-    fn app(&mut self, index: usize, raw: &RawApp) -> Result<AppSpec, ScenarioError> {
+    fn app(&mut self, index: usize, raw: &RawApp) -> Result<AppSpec, Mistake> {
         let span = raw.app_id.span();
         let app_id = raw.app_id.get_ref();
         if app_id.is_empty() || app_id.starts_with("pid:") {
@@ -389,7 +490,7 @@ impl Checker<'_> {
         &mut self,
         place: Place,
         raw: RawWindow,
-    ) -> Result<(WindowSpec, Vec<Waiting>), ScenarioError> {
+    ) -> Result<(WindowSpec, Vec<Waiting>), Mistake> {
         let span = raw.id.span();
         let id = raw.id.get_ref().clone();
         let index = place.window.expect("the caller numbers the window");
@@ -440,7 +541,7 @@ impl Checker<'_> {
         span: &Range<usize>,
         id: &str,
         raw: &RawWindow,
-    ) -> Result<WindowRules, ScenarioError> {
+    ) -> Result<WindowRules, Mistake> {
         let [min_size, max_size] = [
             raw.min_size.unwrap_or([*WINDOW_SIDE.start(); 2]),
             raw.max_size.unwrap_or([*WINDOW_SIDE.end(); 2]),
@@ -475,7 +576,7 @@ impl Checker<'_> {
         span: &Range<usize>,
         field: &str,
         milliseconds: u32,
-    ) -> Result<Duration, ScenarioError> {
+    ) -> Result<Duration, Mistake> {
         if milliseconds > MAX_DELAY_MS {
             return Err(self.invalid(
                 span,
@@ -491,8 +592,8 @@ impl Checker<'_> {
         span: &Range<usize>,
         field: impl Into<String>,
         advice: impl Into<String>,
-    ) -> ScenarioError {
-        ScenarioError::Invalid {
+    ) -> Mistake {
+        Mistake {
             line: line_of(self.text, span),
             field: field.into(),
             advice: advice.into(),
@@ -533,4 +634,22 @@ fn color(text: &str) -> Option<Color> {
 fn line_of(text: &str, span: &Range<usize>) -> usize {
     let before = text.as_bytes().get(..span.start).unwrap_or(text.as_bytes());
     before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The field that the TOML reader's message is about, if it says so.
+fn named_field(message: &str) -> Option<String> {
+    let (kind, rest) = message.split_once(" field `")?;
+    matches!(kind, "missing" | "unknown" | "duplicate")
+        .then(|| rest.split('`').next())
+        .flatten()
+        .map(str::to_owned)
+}
+
+/// The key of the value at a place in the text: what stands before the nearest `=` on its line.
+fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
+    let before = text.get(..span.start)?;
+    let line = before.rsplit('\n').next()?;
+    let key = line.trim_end().strip_suffix('=')?.trim_end();
+    let start = key.rfind([' ', ',', '{', '\t']).map_or(0, |at| at + 1);
+    (start < key.len()).then(|| key[start..].to_owned())
 }

@@ -71,11 +71,13 @@ impl LiveWindow {
 
     /// The button that plays a part in the window, if it can be pressed.
     pub(super) fn button(&self, wanted: ButtonPart) -> Option<NodeId> {
-        let found = self.in_paint_order().find(|(_, node)| {
-            matches!(node.control.content, Content::Button { part } if part == wanted)
-                && node.control.enabled
-        });
-        found.map(|(id, _)| id)
+        let plays = |id: &NodeId| {
+            self.node(*id).is_some_and(|node| {
+                matches!(node.control.content, Content::Button { part } if part == wanted)
+                    && node.control.enabled
+            })
+        };
+        self.buttons.iter().copied().find(plays)
     }
 }
 

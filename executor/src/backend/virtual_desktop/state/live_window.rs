@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::edit::Selection;
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
-    Color, Content, ControlSpec, Recycled, Scenario, WindowRules, WindowStyle, row_bounds,
-    rows_shown,
+    ButtonPart, Color, Content, ControlSpec, Recycled, Scenario, WindowRules, WindowStyle,
+    row_bounds, rows_shown,
 };
 
 /// Identity of a node, unique for the life of the desktop.
@@ -60,6 +60,8 @@ pub(crate) struct LiveWindow {
     pub(crate) menu: Option<NodeId>,
     /// The nodes that a context menu belongs to.
     pub(super) menus: HashSet<NodeId>,
+    /// The buttons that play a part in the window, so that nobody has to look for them in a large tree.
+    pub(super) buttons: Vec<NodeId>,
     /// Whether it is off the screen.
     pub(crate) minimized: bool,
     /// How it takes being handled.
@@ -96,6 +98,7 @@ impl LiveWindow {
             menu_bar: None,
             menu: None,
             menus: HashSet::new(),
+            buttons: Vec::new(),
             minimized: false,
             rules: window.rules,
             opened: now,
@@ -413,6 +416,12 @@ impl LiveWindow {
         } else {
             Vec::new()
         };
+        if let Content::Button {
+            part: ButtonPart::Default | ButtonPart::Cancel,
+        } = control.content
+        {
+            self.buttons.push(id);
+        }
         self.nodes.insert(
             id,
             Node {

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::effect::{Place, RawEffect};
-use super::{Cause, Checker, Waiting, content_area};
+use super::{Cause, Checker, Waiting, content_area, generate};
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
     Behavior, Behaviors, ButtonPart, CLAMPED_CHARS, Content, ControlId, ControlSpec, FocusBehavior,
-    LabelStyle, Recycled, ScenarioError, Shortcut, WindowSpec, row_bounds,
+    LabelStyle, Mistake, Recycled, Shortcut, WindowSpec, row_bounds,
 };
 
 /// Most rows or nested groups that one control generates.
@@ -83,6 +83,10 @@ pub(super) struct RawControl {
     step: Option<f64>,
     #[serde(default)]
     nested_groups: Option<usize>,
+    #[serde(default)]
+    generated_nodes: Option<usize>,
+    #[serde(default)]
+    seed: Option<u64>,
     #[serde(default)]
     cyclic: Option<bool>,
     #[serde(default)]
@@ -222,7 +226,7 @@ impl Checker<'_> {
         place: Place,
         window: &mut WindowSpec,
         raw: RawControl,
-    ) -> Result<Vec<Waiting>, ScenarioError> {
+    ) -> Result<Vec<Waiting>, Mistake> {
         let span = raw.kind.span();
         let kind = *raw.kind.get_ref();
         let window_index = place.window.expect("the caller numbers the window");
@@ -330,13 +334,15 @@ impl Checker<'_> {
             on_open: Vec::new(),
             on_hover: Vec::new(),
         };
-        for count in [raw.generated_rows, raw.nested_groups]
-            .into_iter()
-            .flatten()
-        {
-            if count > MAX_GENERATED {
+        let counts = [
+            ("generated_rows", raw.generated_rows),
+            ("nested_groups", raw.nested_groups),
+            ("generated_nodes", raw.generated_nodes),
+        ];
+        for (key, count) in counts {
+            if count.is_some_and(|count| count > MAX_GENERATED) {
                 let advice = format!("generate at most {MAX_GENERATED}");
-                return Err(self.invalid(&span, field("generated_rows"), advice));
+                return Err(self.invalid(&span, field(key), advice));
             }
         }
         let generated = (1..=raw.generated_rows.unwrap_or(0)).map(|number| format!("Row {number}"));
@@ -381,6 +387,8 @@ impl Checker<'_> {
                 Content::Group,
             ));
         }
+        let nodes = raw.generated_nodes.unwrap_or(0);
+        generate::tree(&mut window.controls, index, nodes, raw.seed.unwrap_or(1));
         let causes = [
             (Cause::Press, raw.on_press),
             (Cause::Change, raw.on_change),
@@ -399,11 +407,7 @@ impl Checker<'_> {
     }
 
     /// Refuses a key that has no meaning for the control's kind, so that a typing error cannot pass unnoticed.
-    fn check_keys(
-        &self,
-        raw: &RawControl,
-        field: &dyn Fn(&str) -> String,
-    ) -> Result<(), ScenarioError> {
+    fn check_keys(&self, raw: &RawControl, field: &dyn Fn(&str) -> String) -> Result<(), Mistake> {
         let kind = *raw.kind.get_ref();
         let keys = [
             ("bounds", raw.bounds.is_some(), !kind.is_menu()),
@@ -440,6 +444,12 @@ impl Checker<'_> {
                 raw.nested_groups.is_some(),
                 kind == Kind::Group,
             ),
+            (
+                "generated_nodes",
+                raw.generated_nodes.is_some(),
+                kind == Kind::Group,
+            ),
+            ("seed", raw.seed.is_some(), raw.generated_nodes.is_some()),
             ("cyclic", raw.cyclic.is_some(), kind.is_container()),
             ("press", raw.press.is_some(), kind.is_acted_on()),
             ("on_press", raw.on_press.is_some(), kind.is_pressed()),
@@ -467,7 +477,7 @@ impl Checker<'_> {
         window_index: usize,
         raw: &RawControl,
         field: &dyn Fn(&str) -> String,
-    ) -> Result<Option<usize>, ScenarioError> {
+    ) -> Result<Option<usize>, Mistake> {
         let kind = *raw.kind.get_ref();
         let found = match &raw.container {
             None if kind == Kind::MenuItem => None,
@@ -523,7 +533,7 @@ impl Checker<'_> {
         &self,
         raw: &RawControl,
         field: &dyn Fn(&str) -> String,
-    ) -> Result<Option<Shortcut>, ScenarioError> {
+    ) -> Result<Option<Shortcut>, Mistake> {
         let Some(text) = &raw.shortcut else {
             return Ok(None);
         };
@@ -557,7 +567,7 @@ impl Checker<'_> {
         &self,
         raw: &RawControl,
         field: &dyn Fn(&str) -> String,
-    ) -> Result<Content, ScenarioError> {
+    ) -> Result<Content, Mistake> {
         let value = raw.value.clone().unwrap_or_default();
         Ok(match *raw.kind.get_ref() {
             Kind::Group => Content::Group,

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::Checker;
 use crate::backend::virtual_desktop::scenario::{
-    Behavior, Change, Content, ControlId, Effect, ScenarioError, Template, TemplatePart, WindowSpec,
+    Behavior, Change, Content, ControlId, Effect, Mistake, Template, TemplatePart, WindowSpec,
 };
 
 /// Most effects of one cause.
@@ -104,7 +104,7 @@ impl Checker<'_> {
         place: Place,
         raw: Vec<RawEffect>,
         windows: &[WindowSpec],
-    ) -> Result<Vec<Effect>, ScenarioError> {
+    ) -> Result<Vec<Effect>, Mistake> {
         if let Some(extra) = raw.get(MAX_EFFECTS) {
             let advice = format!("write at most {MAX_EFFECTS} effects");
             return Err(self.invalid(&extra.effect.span(), "effect", advice));
@@ -119,7 +119,7 @@ impl Checker<'_> {
         place: Place,
         raw: &RawEffect,
         windows: &[WindowSpec],
-    ) -> Result<Effect, ScenarioError> {
+    ) -> Result<Effect, Mistake> {
         let span = raw.effect.span();
         let kind = *raw.effect.get_ref();
         if kind.takes_text() != raw.text.is_some() {
@@ -222,7 +222,7 @@ impl Checker<'_> {
         place: Place,
         target: Option<&str>,
         windows: &'w [WindowSpec],
-    ) -> Result<(ControlId, &'w Content), ScenarioError> {
+    ) -> Result<(ControlId, &'w Content), Mistake> {
         let id = target
             .and_then(|target| self.find_control(place, target))
             .ok_or_else(|| {
@@ -240,7 +240,7 @@ impl Checker<'_> {
         span: &Range<usize>,
         place: Place,
         target: Option<&str>,
-    ) -> Result<usize, ScenarioError> {
+    ) -> Result<usize, Mistake> {
         match target {
             Some(target) => self.names.windows.get(target).copied(),
             None => place.window,
@@ -253,7 +253,7 @@ impl Checker<'_> {
         span: &Range<usize>,
         place: Place,
         target: Option<&str>,
-    ) -> Result<usize, ScenarioError> {
+    ) -> Result<usize, Mistake> {
         match target {
             Some(target) => self.names.apps.get(target).copied(),
             None => place.app,
@@ -273,12 +273,7 @@ impl Checker<'_> {
     }
 
     /// Splits `Saved: {title}` at its holes; `{{` and `}}` stand for the braces themselves.
-    fn template(
-        &self,
-        span: &Range<usize>,
-        place: Place,
-        text: &str,
-    ) -> Result<Template, ScenarioError> {
+    fn template(&self, span: &Range<usize>, place: Place, text: &str) -> Result<Template, Mistake> {
         let advice = "between braces stands the id of a control; write `{{` for a brace";
         let mut parts = Vec::new();
         let mut literal = String::new();
