@@ -163,8 +163,12 @@ async fn every_read_answers_with_its_decision() {
         ("maka-cu", "virtual")
     );
     let capabilities = executor.capabilities.expect("always there");
-    assert_eq!(capabilities.element_actions, ["click", "set_value"]);
-    assert!(capabilities.key_actions.is_empty() && capabilities.point_actions.is_empty());
+    assert_eq!(capabilities.element_actions[..2], ["click", "set_value"]);
+    assert_eq!(capabilities.key_actions, ["type", "key"]);
+    assert!(
+        !capabilities.point_actions.iter().any(|kind| kind == "move"),
+        "nothing here may move the pointer"
+    );
 
     let permissions = client
         .check_permissions(CheckPermissionsRequest {})

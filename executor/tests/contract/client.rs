@@ -36,6 +36,8 @@ pub(crate) struct Client {
     pub(crate) images: TempDir,
     /// The result of `host.hello`.
     pub(crate) handshake: Value,
+    /// Whether the handshake lets the executor move the pointer.
+    allow_global_pointer: bool,
 }
 
 impl Client {
@@ -89,6 +91,7 @@ impl Client {
             next_id: 1,
             images: tempfile::tempdir().unwrap(),
             handshake: Value::Null,
+            allow_global_pointer: false,
         }
     }
 
@@ -97,6 +100,16 @@ impl Client {
         let mut command = Command::new(env!("CARGO_BIN_EXE_maka-cu"));
         command.arg("host").args(arguments);
         Self::start_command(command)
+    }
+
+    /// The same with the permission to move the pointer.
+    pub(crate) fn start_permitted(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maka-cu"));
+        command.arg("host").args(arguments).args(["--log", "trace"]);
+        let mut client = Self::spawn_command(command);
+        client.allow_global_pointer = true;
+        client.handshake = client.hello();
+        client
     }
 
     /// A bare `maka-cu host` from a command that carries the environment of a real desktop, and a handshake.
@@ -125,7 +138,7 @@ impl Client {
             "host": { "name": "contract", "version": "0" },
             "hostPid": std::process::id(),
             "imageDir": self.images.path(),
-            "allowGlobalPointer": false,
+            "allowGlobalPointer": self.allow_global_pointer,
         })
     }
 
@@ -255,7 +268,7 @@ impl Client {
                     ToolCallId::try_new(params["toolCallId"].as_str().unwrap()).unwrap();
                 let expected = DispatchExpectation {
                     tool_call_id: &tool_call_id,
-                    allow_global_pointer: false,
+                    allow_global_pointer: self.allow_global_pointer,
                     pid: None,
                     image_dir,
                     tier: demanded("tier").and_then(Tier::parse),

@@ -21,6 +21,28 @@ pub(crate) fn start_with(arguments: &[&str]) -> Client {
     client
 }
 
+/// Starts one of the desktops in `examples/desktops`, shakes hands and begins [`SESSION`].
+pub(crate) fn start_on(example: &str) -> Client {
+    let mut client = Client::start(&["--back-end", "virtual", "--desktop", &path_of(example)]);
+    begin(&mut client, SESSION);
+    client
+}
+
+/// The same with the permission to move the pointer.
+pub(crate) fn start_permitted_on(example: &str) -> Client {
+    let path = path_of(example);
+    let mut client = Client::start_permitted(&["--back-end", "virtual", "--desktop", &path]);
+    begin(&mut client, SESSION);
+    client
+}
+
+fn path_of(example: &str) -> String {
+    format!(
+        "{}/examples/desktops/{example}.toml",
+        env!("CARGO_MANIFEST_DIR")
+    )
+}
+
 /// Begins a session.
 pub(crate) fn begin(client: &mut Client, session: &str) {
     client.ok(
@@ -78,6 +100,74 @@ pub(crate) fn dispatch_params(
         "occlusionPolicy": "none",
         "action": action,
     })
+}
+
+/// Observes the window with this title, with its picture.
+pub(crate) fn observe_window(client: &mut Client, title: &str) -> Value {
+    let windows = client.ok("window.list", json!({ "session": SESSION }))["windows"].clone();
+    let named = |window: &&Value| window["title"] == title;
+    let windows = windows.as_array().unwrap();
+    let found = windows.iter().find(named);
+    let window = found.unwrap_or_else(|| panic!("no window is named {title}"));
+    let target = json!({ "kind": "window", "pid": window["pid"], "windowId": window["windowId"] });
+    let params = json!({ "session": SESSION, "target": target, "includeImage": true });
+    client.ok("observe", params)["snapshot"].clone()
+}
+
+/// Does something to the named element, with a fresh frame and no settling.
+pub(crate) fn act(client: &mut Client, snapshot: &Value, name: &str, action: Value) -> Value {
+    act_on(client, snapshot, find(snapshot, name), action)
+}
+
+/// The same to an element.
+pub(crate) fn act_on(
+    client: &mut Client,
+    snapshot: &Value,
+    element: &Value,
+    action: Value,
+) -> Value {
+    let mut params = dispatch_params(SESSION, snapshot, element, action);
+    params["observeAfter"] = json!({ "includeImage": true, "settle": "none" });
+    client.call("dispatch.element", params)
+}
+
+/// Params of `dispatch.key` for the named element, with a fresh frame.
+pub(crate) fn key_params(snapshot: &Value, name: &str, action: Value) -> Value {
+    let element = find(snapshot, name);
+    json!({
+        "session": SESSION,
+        "snapshotId": snapshot["snapshotId"],
+        "toolCallId": "call-1",
+        "focusToken": element["token"],
+        "expectElementDigest": element["digest"],
+        "action": action,
+        "observeAfter": { "includeImage": true, "settle": "quiesce" },
+    })
+}
+
+/// Params of `dispatch.point` at a pixel, with settling and a fresh frame.
+pub(crate) fn point_params(snapshot: &Value, point: [f64; 2], action: Value) -> Value {
+    json!({
+        "session": SESSION,
+        "snapshotId": snapshot["snapshotId"],
+        "toolCallId": "call-1",
+        "expectWindowDigest": snapshot["windowDigest"],
+        "point": { "x": point[0], "y": point[1] },
+        "space": "image_px",
+        "action": action,
+        "observeAfter": { "includeImage": true, "settle": "quiesce" },
+    })
+}
+
+/// The pixel in the middle of the named element.
+pub(crate) fn middle(snapshot: &Value, name: &str) -> [f64; 2] {
+    let frame = &find(snapshot, name)["frame"];
+    let number = |key: &str| frame[key].as_f64().unwrap();
+    let scale = snapshot["image"]["scale"].as_f64().unwrap();
+    [
+        (number("x") + number("width") / 2.0) * scale,
+        (number("y") + number("height") / 2.0) * scale,
+    ]
 }
 
 /// Params of a left click on the named element, with settling and a fresh frame.

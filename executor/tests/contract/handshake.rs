@@ -87,15 +87,38 @@ fn each_field_of_the_handshake_is_checked_and_named() {
 fn the_handshake_says_what_can_be_asked_for() {
     let client = Client::start(&["--back-end", "virtual"]);
     let capabilities = &client.handshake["capabilities"];
-    let count = |name: &str| capabilities[name].as_array().unwrap().len();
-    assert_eq!((count("elementActions"), count("keyActions")), (8, 2));
-    // Without the permission to move the pointer, nothing that only does that is offered.
-    assert_eq!(count("pointActions"), 9);
-    assert!(
-        !capabilities["pointActions"]
-            .as_array()
-            .unwrap()
-            .contains(&json!("move"))
+    let elements = [
+        "click",
+        "set_value",
+        "select_text",
+        "secondary_action",
+        "scroll",
+        "move_window",
+        "resize_window",
+        "minimize_window",
+    ];
+    assert_eq!(capabilities["elementActions"], json!(elements));
+    assert_eq!(capabilities["keyActions"], json!(["type", "key"]));
+    let points = [
+        "left_click",
+        "right_click",
+        "middle_click",
+        "double_click",
+        "triple_click",
+        "mouse_down",
+        "mouse_up",
+        "drag",
+        "scroll",
+    ];
+    assert_eq!(
+        capabilities["pointActions"],
+        json!(points),
+        "a move needs the permission to move the pointer"
+    );
+    let permitted = Client::start_permitted(&["--back-end", "virtual"]);
+    assert_eq!(
+        permitted.handshake["capabilities"]["pointActions"][0],
+        "move"
     );
     assert_eq!(capabilities["imageFormats"], json!(["png"]));
     assert_eq!(capabilities["captureStream"], false);

@@ -205,7 +205,7 @@ fn an_unusable_param_is_named() {
 /// refused without a look at the snapshot.
 #[test]
 fn what_is_not_offered_is_refused_as_such() {
-    let mut client = desk::start();
+    let mut client = desk::start_on("limited");
     for method in ["capture.start", "capture.next", "capture.stop"] {
         assert_eq!(client.refused(method, json!({})), "not_implemented");
     }
