@@ -21,6 +21,7 @@ use maka_cu::backend::linux::{LinuxDesktop, diagnose};
 use maka_cu::backend::perform::{ElementCommand, PerformError};
 use maka_cu::backend::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 use maka_cu::deadline::Deadline;
+use maka_cu_protocol::geometry::{ScreenPoint, ScreenSize};
 use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::sets::{ElementVerb, Path, ScreenRecordingProbe};
 use maka_cu_protocol::text::AppText;
@@ -33,10 +34,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs `scenario` in a private desktop: outside it starts one and runs the test of this name again.
 fn inside(test: &str, scenario: fn()) {
+    inside_of(DesktopOptions::default(), test, scenario);
+}
+
+fn inside_of(options: DesktopOptions, test: &str, scenario: fn()) {
     if env::var_os(INSIDE).is_some() {
         return scenario();
     }
-    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let desktop = Desktop::start(options).unwrap();
     let output = desktop
         .command(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
@@ -614,6 +619,66 @@ fn a_window_without_a_tree_is_one_node() {
         assert!(desktop.capture_window(window.key, &soon()).is_ok());
         let root = root_of(&desktop, window.key);
         assert!(desktop.menu_bar(&root, &soon()).unwrap().is_none());
+        assert!(desktop.selected_text(&root, &soon()).unwrap().is_none());
+
+        // It is a window all the same. What is listed becomes what was asked for, the manager's frame notwithstanding.
+        let listed = |what: &str, is_so: &dyn Fn(&WindowInfo) -> bool| {
+            eventually(what, || {
+                let windows = desktop.windows(&soon()).unwrap();
+                let found = windows.into_iter().find(|it| it.key == window.key).unwrap();
+                is_so(&found).then_some(())
+            });
+        };
+        let ask = |command: ElementCommand| {
+            let done = desktop.perform(&root, &command, &soon());
+            assert_eq!(done.unwrap().path, Path::AxAttribute, "{command:?}");
+        };
+        let place = ScreenPoint::try_new(-40.0, 321.0).unwrap();
+        ask(ElementCommand::MoveWindow(place));
+        listed("it was moved", &|it| {
+            (it.bounds.x(), it.bounds.y()) == (place.x(), place.y())
+                && it.bounds.width() == window.bounds.width()
+        });
+        let size = ScreenSize::try_new(401.0, 99.0).unwrap();
+        ask(ElementCommand::ResizeWindow(size));
+        listed("it was resized", &|it| {
+            (it.bounds.width(), it.bounds.height()) == (size.width(), size.height())
+                && (it.bounds.x(), it.bounds.y()) == (place.x(), place.y())
+        });
+        ask(ElementCommand::MinimizeWindow);
+        listed("it was minimised", &|it| !it.on_screen);
+        // Numbers that X cannot express are not made into others.
+        let far = ElementCommand::MoveWindow(ScreenPoint::try_new(70_000.0, 0.0).unwrap());
+        assert_eq!(
+            desktop.perform(&root, &far, &soon()),
+            Err(PerformError::NotActionable)
+        );
+    });
+}
+
+/// Without a manager nobody takes the requests, and a window is not moved behind the back of one that may come.
+#[test]
+fn without_a_window_manager_windows_are_not_arranged() {
+    let name = "without_a_window_manager_windows_are_not_arranged";
+    let options = DesktopOptions {
+        window_manager: false,
+        ..DesktopOptions::default()
+    };
+    inside_of(options, name, || {
+        let _program = Program::start("xev", &["-name", "Plain", "-geometry", "320x200+50+60"]);
+        let desktop = LinuxDesktop::open().unwrap();
+        let window = window_of(&desktop, "Plain");
+        let root = root_of(&desktop, window.key);
+        let commands = [
+            ElementCommand::MoveWindow(ScreenPoint::try_new(5.0, 5.0).unwrap()),
+            ElementCommand::ResizeWindow(ScreenSize::try_new(50.0, 50.0).unwrap()),
+            ElementCommand::MinimizeWindow,
+        ];
+        for command in commands {
+            let done = desktop.perform(&root, &command, &soon());
+            assert_eq!(done, Err(PerformError::NotActionable), "{command:?}");
+        }
+        assert_eq!(window_of(&desktop, "Plain").bounds, window.bounds);
     });
 }
 

@@ -16,6 +16,7 @@ mod bus;
 mod cache;
 mod capture;
 mod catalog;
+mod choice;
 mod display;
 mod doctor;
 mod entry;

@@ -15,7 +15,8 @@ the_document_is_the_table`.
 
 A path means that the program showed the effect and that pointer, active window, stacking and keyboard focus stayed as they
 were, unless the cell says otherwise. \"no\" means that the action is not offered there (`element_not_actionable`, or the
-wire's word for the case), and that nothing happened. \"–\" means that the toolkit has no such control in its tree. Where a
+wire's word for the case), and that nothing happened; \"`cg_event_global` only\" means the same without the host's permission to
+move the pointer and change the active window. \"–\" means that the toolkit has no such control in its tree. Where a
 full-screen window above makes a difference, the cell tells both.
 
 Measured with GTK 3.24.38, GTK 4.8.3, Qt 5.15.8, Qt 6.4.2 and Chromium under openbox.

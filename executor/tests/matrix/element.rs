@@ -57,6 +57,18 @@ pub(crate) const ROWS: &[Row] = &[
         cells: |toolkit, _| except_chromium(toolkit, ATTRIBUTE),
     },
     Row {
+        name: "read the selected text of a password",
+        run: |form| match form.find(Find::Named("Password")) {
+            Some(node) => match form.desktop.selected_text(&node.node_ref, &soon()) {
+                Ok(None) => Outcome::Declined,
+                Ok(Some(_)) | Err(_) => Outcome::Done(Path::AxAttribute),
+            },
+            None => Outcome::NoControl,
+        },
+        effect: Effect::Window(|_| true),
+        cells: |_, _| Cell::Declined,
+    },
+    Row {
         name: "set a password",
         run: |form| write(form, "Password", "hidden"),
         effect: Effect::Event("password 6"),
@@ -127,6 +139,41 @@ pub(crate) const ROWS: &[Row] = &[
         cells: |toolkit, _| match toolkit {
             Toolkit::Gtk3 | Toolkit::Gtk4 => SELECT,
             Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => ACTION,
+        },
+    },
+    Row {
+        name: "press a list item that is chosen already",
+        run: |form| press(form, Find::Named("pear")),
+        effect: Effect::Event("list pear"),
+        cells: |toolkit, _| match toolkit {
+            Toolkit::Gtk3 | Toolkit::Gtk4 => Cell::Accepted(Path::AxSelect),
+            // Their action would give the choice up.
+            Toolkit::Qt5 | Toolkit::Qt6 => Cell::Declined,
+            Toolkit::Chromium => Cell::Accepted(Path::AxAction),
+        },
+    },
+    Row {
+        // GTK is asked to choose the row alone; the others' only action adds it.
+        name: "press a row of a table (Qt and Chromium: adds to what was chosen)",
+        run: |form| press(form, Find::Named("south")),
+        effect: Effect::EventOf(|toolkit| match toolkit {
+            Toolkit::Gtk3 | Toolkit::Gtk4 => "table south",
+            Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => "table north,south",
+        }),
+        cells: |toolkit, _| match toolkit {
+            Toolkit::Gtk3 => SELECT,
+            Toolkit::Gtk4 => Cell::NoControl,
+            Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => ACTION,
+        },
+    },
+    Row {
+        name: "confirm a row of a table",
+        run: |form| perform(form, Find::Named("south"), ElementVerb::Confirm),
+        effect: Effect::Event("table activated"),
+        cells: |toolkit, _| match toolkit {
+            Toolkit::Gtk3 => ACTION,
+            Toolkit::Gtk4 => Cell::NoControl,
+            Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => Cell::Declined,
         },
     },
     Row {
@@ -234,11 +281,11 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 fn place() -> ScreenPoint {
-    ScreenPoint::try_new(90.0, 55.0).unwrap()
+    ScreenPoint::try_new(90.0, 35.0).unwrap()
 }
 
 fn size() -> ScreenSize {
-    ScreenSize::try_new(520.0, 700.0).unwrap()
+    ScreenSize::try_new(520.0, 745.0).unwrap()
 }
 
 fn except_gtk4(toolkit: Toolkit, cell: Cell) -> Cell {

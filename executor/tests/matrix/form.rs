@@ -19,7 +19,10 @@ use crate::sides::{Screen, Sides};
 use crate::table::{Cover, Outcome, Toolkit};
 
 /// A failure to appear by then is a failure; the slowest program here takes a few seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many events a form's log shows.
+pub(crate) const SHOWN: usize = 12;
 
 pub(crate) fn soon() -> Deadline {
     Deadline::within(Duration::from_secs(20))
@@ -85,7 +88,7 @@ impl Form {
         let root = eventually("the form's accessible", || {
             desktop.window_root(key, &soon()).unwrap()
         });
-        let place = ScreenPoint::try_new(20.0, 40.0).unwrap();
+        let place = ScreenPoint::try_new(20.0, 30.0).unwrap();
         desktop
             .perform(&root, &ElementCommand::MoveWindow(place), &soon())
             .unwrap();

@@ -16,6 +16,7 @@
 mod document;
 mod element;
 mod form;
+mod input;
 mod sides;
 mod table;
 
@@ -112,9 +113,14 @@ fn look(form: &Form, row: &Row, expected: &Cell) -> String {
         // Only what should be seen is waited for.
         (Outcome::Done(_), Cell::Works { .. }) => seen(form, row.effect, &log),
         (Outcome::Done(_), _)
-        | (Outcome::Declined | Outcome::Refused(_) | Outcome::Unknown(_) | Outcome::NoControl, _) => {
-            false
-        }
+        | (
+            Outcome::Declined
+            | Outcome::NeedsGlobal
+            | Outcome::Refused(_)
+            | Outcome::Unknown(_)
+            | Outcome::NoControl,
+            _,
+        ) => false,
     };
     let events = form.events_since(&log);
     let sides = form.sides().since(&before);
@@ -122,6 +128,7 @@ fn look(form: &Form, row: &Row, expected: &Cell) -> String {
         Outcome::Done(path) if effect => Cell::Works { path, sides },
         Outcome::Done(path) => Cell::Accepted(path),
         Outcome::Declined => Cell::Declined,
+        Outcome::NeedsGlobal => Cell::NeedsGlobal,
         Outcome::Refused(path) => Cell::Refused(path),
         Outcome::Unknown(path) => Cell::Unknown(path),
         Outcome::NoControl => Cell::NoControl,
@@ -131,6 +138,7 @@ fn look(form: &Form, row: &Row, expected: &Cell) -> String {
         (
             Cell::Accepted(_)
             | Cell::Declined
+            | Cell::NeedsGlobal
             | Cell::Refused(_)
             | Cell::Unknown(_)
             | Cell::NoControl,
@@ -141,10 +149,23 @@ fn look(form: &Form, row: &Row, expected: &Cell) -> String {
 
 /// Waits until the effect is there. `false` when it never comes.
 fn seen(form: &Form, effect: Effect, log: &form::Log) -> bool {
+    let shows = |start: &str| {
+        let events = form.events_since(log);
+        events.iter().any(|event| event.starts_with(start))
+    };
     let is_there = || match effect {
-        Effect::Event(start) => {
-            let events = form.events_since(log);
-            events.iter().any(|event| event.starts_with(start))
+        Effect::Event(start) => shows(start),
+        Effect::EventOf(start) => shows(start(form.toolkit)),
+        Effect::Events(expected) => {
+            let count = form.log().count - log.count;
+            let mut events = form.events_since(log);
+            events.dedup();
+            let expected = expected(form.toolkit);
+            if count > form::SHOWN {
+                expected.ends_with(&events.iter().map(String::as_str).collect::<Vec<_>>())
+            } else {
+                events == expected
+            }
         }
         Effect::Selected(name, text) => form
             .find(form::Find::Named(name))

@@ -1,7 +1,7 @@
 //! The truth table as data: what an action does to a program of each toolkit, uncovered and covered.
 //!
-//! A row is one action; a cell says what comes of it. Rows of elements are in `element`; rows of another kind of input make a
-//! module of their own and are joined to [`rows`].
+//! A row is one action; a cell says what comes of it. Rows of pointer and keyboard are in `input`, rows of elements in
+//! `element`.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use maka_cu_protocol::sets::Path;
 
 use crate::element;
 use crate::form::Form;
+use crate::input;
 
 /// What a form is written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(crate) enum Outcome {
     Done(Path),
     /// Not offered; nothing was attempted.
     Declined,
+    /// Offered as input for everybody only; nothing was attempted.
+    NeedsGlobal,
     /// Attempted and rejected.
     Refused(Path),
     /// Attempted, and nobody can tell.
@@ -99,6 +102,8 @@ pub(crate) enum Cell {
     Accepted(Path),
     /// An honest no: nothing happened.
     Declined,
+    /// Only as input for everybody: nothing happened.
+    NeedsGlobal,
     /// Attempted and rejected.
     Refused(Path),
     /// It is not told whether it happened.
@@ -117,6 +122,7 @@ impl fmt::Display for Cell {
             }
             Self::Accepted(path) => write!(formatter, "`{path}`, no effect"),
             Self::Declined => formatter.write_str("no"),
+            Self::NeedsGlobal => formatter.write_str("`cg_event_global` only"),
             Self::Refused(path) => write!(formatter, "`{path}` rejected"),
             Self::Unknown(path) => write!(formatter, "`{path}` unknown"),
             Self::NoControl => formatter.write_str("–"),
@@ -129,6 +135,11 @@ impl fmt::Display for Cell {
 pub(crate) enum Effect {
     /// The form's log has a new event that begins so.
     Event(&'static str),
+    /// The new events are these, in this order; a run of equal ones counts once, since nobody counts the moves of a drag. Of
+    /// more than the form shows, these are the last.
+    Events(fn(Toolkit) -> &'static [&'static str]),
+    /// As [`Self::Event`], where toolkits differ in what they do.
+    EventOf(fn(Toolkit) -> &'static str),
     /// This text is selected in the control of this name.
     Selected(&'static str, &'static str),
     /// Of the window list, compared with the one before.
@@ -150,7 +161,8 @@ pub(crate) struct Row {
 
 /// Every row, in the order in which they are run and shown.
 pub(crate) fn rows() -> Vec<Row> {
-    element::ROWS.to_vec()
+    // The last element row takes the window off the screen.
+    [input::ROWS, element::ROWS].concat()
 }
 
 /// A cell that works and changes nothing else.

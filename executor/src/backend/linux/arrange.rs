@@ -11,7 +11,7 @@ use x11rb::protocol::xproto::{
 };
 
 use super::LinuxDesktop;
-use super::display::{Screen, unreadable};
+use super::display::{Area, Screen, unreadable};
 use super::listing::main_area;
 use super::node::LinuxNode;
 use crate::backend::perform::{ElementCommand, PerformError, Performed};
@@ -19,22 +19,22 @@ use crate::deadline::Deadline;
 
 /// Source indication of requests on behalf of a person, as pagers make them. Requests of applications may be ignored.
 const FROM_A_PAGER: u32 = 2 << 12;
-const HAS_X: u32 = 1 << 8;
-const HAS_Y: u32 = 1 << 9;
-const HAS_WIDTH: u32 = 1 << 10;
-const HAS_HEIGHT: u32 = 1 << 11;
+/// Position and size are all given: what is left out, managers fill in by rules of their own.
+const HAS_ALL: u32 = 0xf << 8;
 /// `IconicState` of `WM_CHANGE_STATE`.
 const ICONIC: u32 = 3;
-/// Atoms of one list that are read.
-const MOST_ATOMS: u32 = 1024;
+/// Numbers of one property that are read.
+const MOST_NUMBERS: u32 = 1024;
 
-/// What to ask of the window manager, in root pixels.
+/// What to ask of the window manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrangement {
-    /// The client area's top left corner.
-    Move { x: i32, y: i32 },
-    /// The client area's size.
-    Resize { width: u32, height: u32 },
+enum Request {
+    /// The client area belongs there, in root pixels.
+    Place {
+        area: Area,
+        /// The manager's frame: left, right, top, bottom. `None` when it does not tell.
+        frame: Option<[u32; 4]>,
+    },
     /// Off the screen.
     Minimize,
 }
@@ -73,24 +73,24 @@ impl LinuxDesktop {
             }
             LinuxNode::Accessible(_) => return Err(PerformError::NotActionable),
         };
-        let arrangement = self.display.ask(deadline, move |screen| {
-            if screen.window(id).map_err(unreadable)?.is_none() {
-                return Ok(None);
-            }
+        let request = self.display.ask(deadline, move |screen| {
             let main = main_area(&screen.monitors().map_err(unreadable)?);
-            let Some(arrangement) = wanted.in_root(main.x, main.y) else {
+            let Some(window) = screen.window(id).map_err(unreadable)? else {
                 return Ok(None);
             };
-            let allowed = screen.allows(id, arrangement).map_err(unreadable)?;
-            Ok(allowed.then_some(arrangement))
+            if !screen.allows(id, wanted).map_err(unreadable)? {
+                return Ok(None);
+            }
+            let frame = screen.frame_of(id).map_err(unreadable)?;
+            Ok(wanted.request(window.area, main, frame))
         });
         // So far only questions were asked.
-        let arrangement = match arrangement {
-            Ok(Some(arrangement)) if !deadline.is_over() => arrangement,
+        let request = match request {
+            Ok(Some(request)) if !deadline.is_over() => request,
             Ok(_) | Err(_) => return Err(PerformError::NotActionable),
         };
         let sent = self.display.ask(deadline, move |screen| {
-            screen.send(id, arrangement).map_err(unreadable)
+            screen.send(id, request).map_err(unreadable)
         });
         match sent {
             Ok(()) => Ok(Performed::by(path)),
@@ -111,10 +111,10 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// In pixels of the root window, where the main monitor begins at `left`, `top`. `None` for what X cannot express: its
-    /// coordinates have 16 bits, and a larger number would come out as quite another place. X has no empty windows, so the
-    /// smallest size is one pixel.
-    fn in_root(self, left: i32, top: i32) -> Option<Arrangement> {
+    /// For a window whose client area is `area`, on a desktop whose main monitor is `main`. `None` for what X cannot express:
+    /// its coordinates have 16 bits, and a larger number would come out as quite another place. X has no empty windows, so
+    /// the smallest size is one pixel.
+    fn request(self, area: Area, main: Area, frame: Option<[u32; 4]>) -> Option<Request> {
         let coordinate = |value: f64, origin: i32| {
             let value = value.round() + f64::from(origin);
             let range = f64::from(i16::MIN)..=f64::from(i16::MAX);
@@ -124,52 +124,58 @@ impl Wanted {
             let value = value.round().max(1.0);
             (value <= f64::from(i16::MAX)).then_some(value as u32)
         };
-        Some(match self {
-            Self::Place(point) => Arrangement::Move {
-                x: coordinate(point.x(), left)?,
-                y: coordinate(point.y(), top)?,
+        let area = match self {
+            Self::Place(point) => Area {
+                x: coordinate(point.x(), main.x)?,
+                y: coordinate(point.y(), main.y)?,
+                ..area
             },
-            Self::Size(size) => Arrangement::Resize {
+            Self::Size(size) => Area {
                 width: extent(size.width())?,
                 height: extent(size.height())?,
+                ..area
             },
-            Self::Minimized => Arrangement::Minimize,
-        })
+            Self::Minimized => return Some(Request::Minimize),
+        };
+        Some(Request::Place { area, frame })
     }
 }
 
 impl Screen {
     /// Whether the window manager says that it does this to this window. One that does not tell about single windows is
     /// believed about all of them.
-    fn allows(&self, id: u32, arrangement: Arrangement) -> Result<bool, ReplyError> {
+    fn allows(&self, id: u32, wanted: Wanted) -> Result<bool, ReplyError> {
         let atoms = &self.atoms;
-        let managed = self.atoms_of(self.root, atoms._NET_SUPPORTED)?;
-        let allowed = self.atoms_of(id, atoms._NET_WM_ALLOWED_ACTIONS)?;
-        let (request, action) = match arrangement {
-            Arrangement::Move { .. } => (atoms._NET_MOVERESIZE_WINDOW, atoms._NET_WM_ACTION_MOVE),
-            Arrangement::Resize { .. } => {
-                (atoms._NET_MOVERESIZE_WINDOW, atoms._NET_WM_ACTION_RESIZE)
-            }
+        let supported = self.numbers(self.root, atoms._NET_SUPPORTED, AtomEnum::ATOM)?;
+        let allowed = self.numbers(id, atoms._NET_WM_ALLOWED_ACTIONS, AtomEnum::ATOM)?;
+        let (request, action) = match wanted {
+            Wanted::Place(_) => (atoms._NET_MOVERESIZE_WINDOW, atoms._NET_WM_ACTION_MOVE),
+            Wanted::Size(_) => (atoms._NET_MOVERESIZE_WINDOW, atoms._NET_WM_ACTION_RESIZE),
             // The request is of the ICCCM, which every manager follows: that there is one is all to be known.
-            Arrangement::Minimize => (
+            Wanted::Minimized => (
                 atoms._NET_SUPPORTING_WM_CHECK,
                 atoms._NET_WM_ACTION_MINIMIZE,
             ),
         };
-        Ok(managed.contains(&request) && (allowed.is_empty() || allowed.contains(&action)))
+        Ok(supported.contains(&request) && (allowed.is_empty() || allowed.contains(&action)))
     }
 
-    fn atoms_of(&self, window: u32, property: u32) -> Result<Vec<u32>, ReplyError> {
+    fn frame_of(&self, id: u32) -> Result<Option<[u32; 4]>, ReplyError> {
+        let frame = self.numbers(id, self.atoms._NET_FRAME_EXTENTS, AtomEnum::CARDINAL)?;
+        Ok(frame.try_into().ok())
+    }
+
+    fn numbers(&self, window: u32, property: u32, kind: AtomEnum) -> Result<Vec<u32>, ReplyError> {
         let reply = self
             .connection
-            .get_property(false, window, property, AtomEnum::ATOM, 0, MOST_ATOMS)?
+            .get_property(false, window, property, kind, 0, MOST_NUMBERS)?
             .reply()?;
         Ok(reply.value32().map(Iterator::collect).unwrap_or_default())
     }
 
     /// Asks the window manager, and makes sure that the server has passed it on.
-    fn send(&self, id: u32, arrangement: Arrangement) -> Result<(), ReplyError> {
-        let (kind, data) = message(arrangement);
+    fn send(&self, id: u32, request: Request) -> Result<(), ReplyError> {
+        let (kind, data) = message(request);
         let kind = match kind {
             Kind::MoveResize => self.atoms._NET_MOVERESIZE_WINDOW,
             Kind::ChangeState => self.atoms.WM_CHANGE_STATE,
@@ -188,73 +194,77 @@ enum Kind {
     ChangeState,
 }
 
-/// The request. Static gravity, so that the numbers are those of the client area, which is what windows are listed by.
-fn message(arrangement: Arrangement) -> (Kind, [u32; 5]) {
-    let flags = |fields| FROM_A_PAGER | fields | u32::from(Gravity::STATIC);
-    match arrangement {
-        Arrangement::Move { x, y } => (
-            Kind::MoveResize,
-            [
-                flags(HAS_X | HAS_Y),
-                x.cast_unsigned(),
-                y.cast_unsigned(),
-                0,
-                0,
-            ],
-        ),
-        Arrangement::Resize { width, height } => (
-            Kind::MoveResize,
-            [flags(HAS_WIDTH | HAS_HEIGHT), 0, 0, width, height],
-        ),
-        Arrangement::Minimize => (Kind::ChangeState, [ICONIC, 0, 0, 0, 0]),
-    }
+/// The request. Windows are listed by their client area, so that is what has to come out: the corner of the frame is asked
+/// for where the frame is known. Static gravity, which means the client area, is the second choice, since managers add the
+/// border to it that a window had before they took it away (openbox with xterm).
+fn message(request: Request) -> (Kind, [u32; 5]) {
+    let (area, gravity, left, top) = match request {
+        Request::Place {
+            area,
+            frame: Some([left, _, top, _]),
+        } => (area, Gravity::NORTH_WEST, left, top),
+        Request::Place { area, frame: None } => (area, Gravity::STATIC, 0, 0),
+        Request::Minimize => return (Kind::ChangeState, [ICONIC, 0, 0, 0, 0]),
+    };
+    let place = |client: i32, frame: u32| client.saturating_sub_unsigned(frame).cast_unsigned();
+    (
+        Kind::MoveResize,
+        [
+            FROM_A_PAGER | HAS_ALL | u32::from(gravity),
+            place(area.x, left),
+            place(area.y, top),
+            area.width,
+            area.height,
+        ],
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const AREA: Area = Area {
+        x: 10,
+        y: 20,
+        width: 300,
+        height: 200,
+    };
+
     #[test]
     fn requests_are_those_of_the_specification() {
+        let place = |frame| Request::Place { area: AREA, frame };
         let rows = [
             (
-                Arrangement::Move { x: -5, y: 7 },
-                (Kind::MoveResize, [0x230a, u32::MAX - 4, 7, 0, 0]),
+                place(Some([1, 1, 25, 5])),
+                (Kind::MoveResize, [0x2f01, 9, u32::MAX - 4, 300, 200]),
             ),
-            (
-                Arrangement::Resize {
-                    width: 300,
-                    height: 200,
-                },
-                (Kind::MoveResize, [0x2c0a, 0, 0, 300, 200]),
-            ),
-            (Arrangement::Minimize, (Kind::ChangeState, [3, 0, 0, 0, 0])),
+            (place(None), (Kind::MoveResize, [0x2f0a, 10, 20, 300, 200])),
+            (Request::Minimize, (Kind::ChangeState, [3, 0, 0, 0, 0])),
         ];
-        for (arrangement, expected) in rows {
-            assert_eq!(message(arrangement), expected, "{arrangement:?}");
+        for (request, expected) in rows {
+            assert_eq!(message(request), expected, "{request:?}");
         }
     }
 
     /// B2: displays left of and above the main one have negative coordinates, which are as good as others.
     #[test]
     fn places_are_counted_from_the_main_monitor() {
-        let place = |x, y| Wanted::Place(ScreenPoint::try_new(x, y).unwrap()).in_root(1920, 0);
-        assert_eq!(
-            place(-1200.4, -30.0),
-            Some(Arrangement::Move { x: 720, y: -30 })
-        );
+        let main = Area {
+            x: 1920,
+            y: 0,
+            width: 800,
+            height: 600,
+        };
+        let asked = |wanted: Wanted| match wanted.request(AREA, main, None)? {
+            Request::Place { area, .. } => Some((area.x, area.y, area.width, area.height)),
+            Request::Minimize => None,
+        };
+        let place = |x, y| asked(Wanted::Place(ScreenPoint::try_new(x, y).unwrap()));
+        let size = |width, height| asked(Wanted::Size(ScreenSize::try_new(width, height).unwrap()));
+        assert_eq!(place(-1200.4, -30.0), Some((720, -30, 300, 200)));
         assert_eq!(place(1e9, 0.0), None);
         assert_eq!(place(0.0, -40_000.0), None);
-        let size = |width, height| {
-            Wanted::Size(ScreenSize::try_new(width, height).unwrap()).in_root(1920, 0)
-        };
-        assert_eq!(
-            size(0.0, 99.5),
-            Some(Arrangement::Resize {
-                width: 1,
-                height: 100
-            })
-        );
+        assert_eq!(size(0.0, 99.5), Some((10, 20, 1, 100)));
         assert_eq!(size(1e9, 1.0), None);
     }
 }

@@ -56,6 +56,11 @@ impl<'d> Bracket<'d> {
         Ok(bracket)
     }
 
+    /// Whether the window has to be told anything; one that really has the focus has not.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Takes over a bracket that another request left open.
     pub(super) const fn resume(display: &'d Display, window: Window, open: bool) -> Self {
         Self {

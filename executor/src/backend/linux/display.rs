@@ -50,6 +50,7 @@ x11rb::atom_manager! {
         _GTK_FRAME_EXTENTS,
         _NET_ACTIVE_WINDOW,
         _NET_CLIENT_LIST_STACKING,
+        _NET_FRAME_EXTENTS,
         _NET_MOVERESIZE_WINDOW,
         _NET_SUPPORTED,
         _NET_SUPPORTING_WM_CHECK,

@@ -47,7 +47,10 @@ pub(super) fn focus(
             Ok(desktop.block_on(grab(&bus, node, deadline)))
         }
         InputRoute::Global => {
-            let earlier = left.forward.take().filter(|before| before.window == window);
+            let earlier = left
+                .forward
+                .take()
+                .filter(|before| before.still_counts_for(window));
             let before = bring(&desktop.display, window, deadline).map_err(|_| refused)?;
             let focused = desktop.block_on(grab(&bus, node, deadline));
             if focused {
@@ -73,8 +76,10 @@ async fn grab(bus: &Bus, node: &AccessibleNode, deadline: &Deadline) -> bool {
     }
     // It may take effect although it is refused, or not answered.
     let patience = CALL_TIMEOUT.min(deadline.remaining());
-    let asked = bus.call::<_, bool>(&node.object, COMPONENT, "GrabFocus", &(), patience);
-    tracing::debug!(answer = ?asked.await, "a node was asked to take the focus");
+    let answer = bus
+        .call::<_, bool>(&node.object, COMPONENT, "GrabFocus", &(), patience)
+        .await;
+    tracing::debug!(?answer, "a node was asked to take the focus");
     let give_up = Instant::now() + PATIENCE.min(deadline.remaining());
     loop {
         if is_focused().await {

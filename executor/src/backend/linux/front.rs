@@ -4,7 +4,7 @@
 //! Used only where the host allowed it. Everything here looks before it acts: a press goes where the window was seen under
 //! the point, a key where it was seen to have the focus, and what a person has moved meanwhile is left where it is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use maka_cu_protocol::geometry::WindowPoint;
 use x11rb::connection::Connection as _;
@@ -28,6 +28,8 @@ const COMES_FORWARD_WITHIN: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(15);
 /// Programs see the pointer where it was used for this long before it goes back.
 const LINGER: Duration = Duration::from_millis(60);
+/// A focus without keys is forgotten after this long.
+const FORWARD_FOR: Duration = Duration::from_secs(10);
 /// `_NET_ACTIVE_WINDOW`: the request comes from a tool of the user, not from the program itself.
 const FROM_A_TOOL: u32 = 2;
 
@@ -38,6 +40,24 @@ pub(super) struct Before {
     pub(super) window: Window,
     pub(super) active: Option<Window>,
     pub(super) pointer: (i16, i16),
+    at: Instant,
+}
+
+impl Before {
+    /// A window stays forward between a focus and the keys that it is for; what was before is worth restoring that long.
+    pub(super) fn still_counts_for(&self, window: Window) -> bool {
+        self.window == window && self.at.elapsed() < FORWARD_FOR
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(window: Window) -> Self {
+        Self {
+            window,
+            active: None,
+            pointer: (0, 0),
+            at: Instant::now(),
+        }
+    }
 }
 
 /// What there is now, with nothing brought forward.
@@ -51,6 +71,7 @@ pub(super) fn look(
             window,
             active: screen.active_window().map_err(unreadable)?,
             pointer: screen.pointer().map_err(unreadable)?,
+            at: Instant::now(),
         })
     })
 }

@@ -15,18 +15,17 @@ use super::accessibility::COMPONENT;
 use super::bus::{Bus, CallError, ObjectRef};
 use super::frame::Toolkit;
 use super::node::AccessibleNode;
-use super::reader::{ACTION, Reader, VALUE};
+use super::reader::{ACTION, Core, Reader, VALUE};
 use super::vocabulary::{
-    ROLE_COMBO_BOX, ValueSource, action_for, is_pressed_by_selection, option_is_inert, scrolls_to,
-    value_settable, value_source,
+    ROLE_COMBO_BOX, ValueSource, action_for, is_pressed_by_selection, option_is_inert,
+    press_would_undo, scrolls_to, value_settable, value_source,
 };
-use super::{scroll, selection};
+use super::{choice, scroll, selection};
 use crate::backend::BackendCapabilities;
 use crate::backend::perform::{ElementCommand, PerformError, Performed};
 use crate::deadline::Deadline;
 
 const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
-const SELECTION: &str = "org.a11y.atspi.Selection";
 /// `ATSPI_SCROLL_ANYWHERE`: no edge is preferred.
 const SCROLL_ANYWHERE: u32 = 6;
 /// A program may open a window, or run a query, before it answers. Longer than a reading call, because giving up here
@@ -153,14 +152,15 @@ async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, Perf
         return outcome(Path::AxAction, answer);
     }
     if verb == ElementVerb::Press
-        && let Some((combo_box, place)) = option(attempt).await?
+        && let Some(combo_box) = combo_box_of(attempt).await?
     {
         if option_is_inert(toolkit) {
             return Err(PerformError::NotActionable);
         }
         // GTK 3 would do the click too, but complains, because the menu that it closes was never open.
         if toolkit == Toolkit::Gtk3 {
-            return select_child(attempt, &combo_box, place).await;
+            return choice::choose(attempt, &combo_box.object, &combo_box.core, combo_box.place)
+                .await;
         }
     }
     let actions = reader
@@ -169,6 +169,9 @@ async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, Perf
         .map_err(not_actionable)?;
     let names = actions.iter().map(String::as_str);
     let index = action_for(toolkit, core.role, names, verb);
+    if verb == ElementVerb::Press && press_would_undo(toolkit, core.states) {
+        return Err(PerformError::NotActionable);
+    }
     if let Some(index) = index.and_then(|index| i32::try_from(index).ok()) {
         let answer = attempt.send(object, ACTION, "DoAction", &index).await;
         return outcome(Path::AxAction, answer);
@@ -183,7 +186,15 @@ async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, Perf
         return Err(PerformError::NotActionable);
     }
     let place = children.iter().position(|child| child == object);
-    select_child(attempt, parent, place.ok_or(PerformError::NotActionable)?).await
+    let place = place.ok_or(PerformError::NotActionable)?;
+    choice::choose(attempt, parent, &container, place).await
+}
+
+/// A combo box, and the place of one option in it.
+struct ComboBox {
+    object: ObjectRef,
+    core: Core,
+    place: usize,
 }
 
 /// The mechanism that [`perform`] would use; `None` where it would refuse. The steps are those of [`act`] and of
@@ -216,7 +227,7 @@ pub(super) async fn mechanism(
 async fn press_mechanism(attempt: &Attempt<'_>) -> Option<Path> {
     let (reader, object) = (&attempt.reader, &attempt.node.object);
     let toolkit = attempt.node.context.toolkit;
-    if option(attempt).await.ok()?.is_some() {
+    if combo_box_of(attempt).await.ok()?.is_some() {
         if option_is_inert(toolkit) {
             return None;
         }
@@ -225,6 +236,9 @@ async fn press_mechanism(attempt: &Attempt<'_>) -> Option<Path> {
         }
     }
     let core = reader.core(object).await.ok()?;
+    if press_would_undo(toolkit, core.states) {
+        return None;
+    }
     let actions = reader.actions(object, core.interfaces).await.ok()?;
     let names = actions.iter().map(String::as_str);
     Some(
@@ -235,22 +249,19 @@ async fn press_mechanism(attempt: &Attempt<'_>) -> Option<Path> {
     )
 }
 
-/// The combo box that a node is an option of, and its place there. Options sit in a list or menu between the two.
-async fn option(attempt: &Attempt<'_>) -> Result<Option<(ObjectRef, usize)>, PerformError> {
+/// The combo box that a node is an option of. Options sit in a list or menu between the two.
+async fn combo_box_of(attempt: &Attempt<'_>) -> Result<Option<ComboBox>, PerformError> {
     match attempt.node.context.toolkit {
         Toolkit::Gtk3 | Toolkit::Qt => {}
         Toolkit::Gtk4 | Toolkit::Chromium | Toolkit::ScreenBased => return Ok(None),
     }
     let mut ancestors = attempt.node.ancestors();
-    let (Some(list), Some(combo_box)) = (ancestors.next(), ancestors.next()) else {
+    let (Some(list), Some(above)) = (ancestors.next(), ancestors.next()) else {
         return Ok(None);
     };
     let reader = &attempt.reader;
-    let above = reader
-        .core(&combo_box.object)
-        .await
-        .map_err(not_actionable)?;
-    if above.role != ROLE_COMBO_BOX {
+    let core = reader.core(&above.object).await.map_err(not_actionable)?;
+    if core.role != ROLE_COMBO_BOX {
         return Ok(None);
     }
     let options = reader
@@ -260,20 +271,11 @@ async fn option(attempt: &Attempt<'_>) -> Result<Option<(ObjectRef, usize)>, Per
     let place = options
         .iter()
         .position(|option| *option == attempt.node.object);
-    let place = place.ok_or(PerformError::NotActionable)?;
-    Ok(Some((combo_box.object.clone(), place)))
-}
-
-async fn select_child(
-    attempt: &Attempt<'_>,
-    container: &ObjectRef,
-    place: usize,
-) -> Result<Performed, PerformError> {
-    let place = i32::try_from(place).map_err(|_| PerformError::NotActionable)?;
-    let answer = attempt
-        .send(container, SELECTION, "SelectChild", &place)
-        .await;
-    outcome(Path::AxSelect, answer)
+    Ok(Some(ComboBox {
+        object: above.object.clone(),
+        core,
+        place: place.ok_or(PerformError::NotActionable)?,
+    }))
 }
 
 async fn set_value(attempt: &Attempt<'_>, text: &str) -> Result<Performed, PerformError> {

@@ -152,7 +152,10 @@ impl Typing<'_> {
             return Err(Halt::Before);
         }
         let window = self.window;
-        let earlier = left.forward.take().filter(|before| before.window == window);
+        let earlier = left
+            .forward
+            .take()
+            .filter(|before| before.still_counts_for(window));
         let mut before = bring(self.display, window, self.deadline).map_err(|_| Halt::Before)?;
         if let Some(earlier) = earlier {
             before = earlier;

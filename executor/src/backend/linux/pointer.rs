@@ -13,14 +13,21 @@ use super::LinuxDesktop;
 use super::display::{Display, unreadable};
 use super::front::{Before, RealHand, bring, give_back, look};
 use super::hand::{Button, Halt, Hand as _, make};
+use super::node::LinuxNode;
+use super::reader::Reader;
 use super::sent::{Grip, SentHand};
+use super::vocabulary::State;
+use crate::backend::Backend as _;
 use crate::backend::error::BackendError;
 use crate::backend::input::{Gesture, InputRoute, PointCommand, Reach};
 use crate::backend::perform::{PerformError, Performed};
+use crate::backend::tree::NodeRef;
 use crate::deadline::Deadline;
 
 /// How often a waiting request looks whether its turn has come.
 const TURN: Duration = Duration::from_millis(10);
+/// A program that does not believe by then is blocked, as by a dialog of its own, or hangs.
+const BELIEVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The turn to send input, and what the last one left.
 #[derive(Debug, Default)]
@@ -161,13 +168,7 @@ pub(super) fn point(
         return Err(refused);
     }
     let made = match route {
-        InputRoute::Window => send(
-            &desktop.display,
-            &mut left,
-            key.window_id,
-            command,
-            deadline,
-        ),
+        InputRoute::Window => send(desktop, &mut left, key, command, deadline),
         InputRoute::Global => operate(
             &desktop.display,
             &mut left,
@@ -200,12 +201,13 @@ fn may_go_on(held: Option<&Held>, window: u32, gesture: &Gesture, route: InputRo
 
 /// By events for this window.
 fn send(
-    display: &Display,
+    desktop: &LinuxDesktop,
     left: &mut Left,
-    window: u32,
+    key: WindowKey,
     command: &PointCommand,
     deadline: &Deadline,
 ) -> Result<(), Halt> {
+    let (display, window) = (&desktop.display, key.window_id);
     let mut hand = match (command.gesture, left.held) {
         (
             Gesture::Release,
@@ -217,7 +219,13 @@ fn send(
             left.held = None;
             SentHand::resume(display, window, grip)
         }
-        _ => SentHand::new(display, window, deadline).map_err(|_| Halt::Before)?,
+        _ => {
+            let hand = SentHand::new(display, window, deadline).map_err(|_| Halt::Before)?;
+            if hand.has_told() && !is_believed(desktop, key, deadline) {
+                return Err(Halt::Before);
+            }
+            hand
+        }
     };
     make(&mut hand, command, deadline)?;
     if command.gesture == Gesture::Press {
@@ -227,6 +235,33 @@ fn send(
         });
     }
     Ok(())
+}
+
+/// Waits until the window shows that it believes in the focus it was told of, where that matters.
+fn is_believed(desktop: &LinuxDesktop, key: WindowKey, deadline: &Deadline) -> bool {
+    let patience = deadline.at_most(BELIEVED_WITHIN);
+    let Ok(listener) = desktop.listener(key, &patience) else {
+        return false;
+    };
+    if !listener.believes_slowly() {
+        return true;
+    }
+    let root = desktop.window_root(key, &patience).ok().flatten();
+    let Some(LinuxNode::Accessible(root)) = root.as_ref().and_then(NodeRef::downcast) else {
+        return false;
+    };
+    let Ok(bus) = desktop.bus(&patience) else {
+        return false;
+    };
+    let reader = Reader::new(&bus, root.context.toolkit, patience.clone());
+    while !patience.is_over() {
+        let core = desktop.block_on(reader.core(&root.object));
+        if core.is_ok_and(|core| core.states.has(State::Active)) {
+            return true;
+        }
+        patience.pause(TURN);
+    }
+    false
 }
 
 /// By the core pointer.
@@ -315,14 +350,9 @@ mod tests {
     #[test]
     fn while_a_button_is_held() {
         let here = 7;
-        let before = Before {
-            window: here,
-            active: None,
-            pointer: (0, 0),
-        };
         let real = Held {
             window: here,
-            by: HeldBy::Real(before),
+            by: HeldBy::Real(Before::of(here)),
         };
         let from = WindowPoint::try_new(0.0, 0.0).unwrap();
         let gestures = [

@@ -28,6 +28,8 @@ use super::vocabulary::{
 use crate::deadline::Deadline;
 
 pub(super) const ACTION: &str = "org.a11y.atspi.Action";
+pub(super) const SELECTION: &str = "org.a11y.atspi.Selection";
+pub(super) const TABLE: &str = "org.a11y.atspi.Table";
 pub(super) const TEXT: &str = "org.a11y.atspi.Text";
 pub(super) const VALUE: &str = "org.a11y.atspi.Value";
 
@@ -184,7 +186,7 @@ impl<'b> Reader<'b> {
         .await
     }
 
-    async fn number(
+    pub(super) async fn number(
         &self,
         object: &ObjectRef,
         interface: &'static str,

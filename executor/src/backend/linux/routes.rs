@@ -82,6 +82,15 @@ impl Listener {
         }
     }
 
+    /// Whether a press has to wait until the window shows that it believes in its focus. Qt takes the two in from different
+    /// queues, and a press that overtakes the focus makes it ask for the real one.
+    pub(super) const fn believes_slowly(self) -> bool {
+        match self {
+            Self::Qt => true,
+            Self::Chromium | Self::Gtk3Core | Self::Other => false,
+        }
+    }
+
     /// Whether input for a window of which nothing can be seen is held back until something can.
     pub(super) const fn sleeps_when_hidden(self) -> bool {
         match self {
@@ -121,12 +130,16 @@ impl Screen {
         }
     }
 
-    /// Whether no part of `windows[place]` can be seen. Pop-ups of no window manager are not counted as covers.
+    /// Whether no part of `windows[place]` can be seen, so that its program is told to rest. One whose pixels we keep is never
+    /// told so, which is every window that was observed. Pop-ups of no window manager are not counted as covers.
     pub(super) fn is_hidden(
         &self,
         windows: &[XWindow],
         place: usize,
     ) -> Result<bool, BackendError> {
+        if self.extensions.composite && self.redirected.contains_key(&windows[place].id) {
+            return Ok(false);
+        }
         let screen = self.frame(self.root).map_err(unreadable)?;
         let Some(screen) = screen else {
             return Err(BackendError::CaptureFailed);

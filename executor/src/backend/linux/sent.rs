@@ -70,6 +70,11 @@ impl<'d> SentHand<'d> {
         })
     }
 
+    /// Whether the window was told something that it has to take in first.
+    pub(super) const fn has_told(&self) -> bool {
+        self.bracket.is_open()
+    }
+
     /// The hand that another request left with the left button down.
     pub(super) const fn resume(display: &'d Display, top: Window, grip: Grip) -> Self {
         Self {

@@ -25,6 +25,7 @@ const ROLE_DATE_EDITOR: u32 = 12;
 const ROLE_PROGRESS_BAR: u32 = 42;
 const ROLE_RADIO_BUTTON: u32 = 44;
 const ROLE_RADIO_MENU_ITEM: u32 = 45;
+const ROLE_TABLE_CELL: u32 = 56;
 const ROLE_TERMINAL: u32 = 60;
 const ROLE_TEXT: u32 = 61;
 const ROLE_TOGGLE_BUTTON: u32 = 62;
@@ -37,6 +38,7 @@ const ROLE_SWITCH: u32 = 130;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
+    Active = 1,
     Checked = 4,
     Defunct = 6,
     Editable = 7,
@@ -89,6 +91,7 @@ pub(super) struct Interfaces {
     pub(super) component: bool,
     pub(super) editable_text: bool,
     pub(super) selection: bool,
+    pub(super) table: bool,
     pub(super) text: bool,
     pub(super) value: bool,
 }
@@ -103,6 +106,7 @@ impl Interfaces {
                 "Component" => found.component = true,
                 "EditableText" => found.editable_text = true,
                 "Selection" => found.selection = true,
+                "Table" => found.table = true,
                 "Text" => found.text = true,
                 "Value" => found.value = true,
                 // Others exist and more may come; they are not used.
@@ -207,6 +211,12 @@ pub(super) fn option_is_inert(toolkit: Toolkit) -> bool {
     toolkit == Toolkit::Qt
 }
 
+/// Whether a press on an item that is chosen takes the choice back, which no click does. The one action of rows in Qt
+/// switches between the two; where it is offered is part of a digest and so does not depend on what is chosen.
+pub(super) fn press_would_undo(toolkit: Toolkit, states: States) -> bool {
+    toolkit == Toolkit::Qt && states.has(State::Selectable) && states.has(State::Selected)
+}
+
 /// Whether `Component.ScrollTo` does something. GTK answers false, Qt does not have it.
 pub(super) fn scrolls_to(toolkit: Toolkit, interfaces: Interfaces) -> bool {
     toolkit == Toolkit::Chromium && interfaces.component
@@ -227,10 +237,12 @@ pub(super) fn verb(toolkit: Toolkit, role: u32, action: &str) -> Option<ElementV
         .collect::<String>()
         .to_ascii_lowercase();
     Some(match name.as_str() {
-        // In a text field this is what the Return key does; in Chromium it only goes there.
+        // In a text field or a row this is what the Return key does, and more than a click; in Chromium it only goes there.
         "activate"
-            if matches!(role, ROLE_TEXT | ROLE_ENTRY | ROLE_PASSWORD_TEXT)
-                && toolkit != Toolkit::Chromium =>
+            if matches!(
+                role,
+                ROLE_TEXT | ROLE_ENTRY | ROLE_PASSWORD_TEXT | ROLE_TABLE_CELL
+            ) && toolkit != Toolkit::Chromium =>
         {
             ElementVerb::Confirm
         }
@@ -488,6 +500,7 @@ mod tests {
             (7, "Toggle", Some(ElementVerb::Press)),
             (61, "activate", Some(ElementVerb::Confirm)),
             (35, "activate", Some(ElementVerb::Press)),
+            (56, "activate", Some(ElementVerb::Confirm)),
             (56, "expand or contract", Some(ElementVerb::Open)),
             (51, "Increase", Some(ElementVerb::Increment)),
             (85, "showContextMenu", Some(ElementVerb::ShowMenu)),
@@ -509,6 +522,21 @@ mod tests {
             verbs(Toolkit::Qt, 43, ["click", "press", "SetFocus", "ShowMenu"]),
             [ElementVerb::Press, ElementVerb::ShowMenu]
         );
+    }
+
+    #[test]
+    fn only_a_chosen_row_of_qt_would_be_given_up() {
+        let (selectable, selected) = (State::Selectable, State::Selected);
+        let rows = [
+            (Toolkit::Qt, states(&[selectable, selected]), true),
+            (Toolkit::Qt, states(&[selectable]), false),
+            (Toolkit::Qt, states(&[State::Checked]), false),
+            (Toolkit::Gtk3, states(&[selectable, selected]), false),
+            (Toolkit::Chromium, states(&[selectable, selected]), false),
+        ];
+        for (toolkit, states, expected) in rows {
+            assert_eq!(press_would_undo(toolkit, states), expected, "{toolkit:?}");
+        }
     }
 
     /// An option of a web page offers `select` alone; a click on it is that.
