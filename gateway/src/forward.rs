@@ -85,6 +85,8 @@ pub(crate) struct Sending {
     pub(crate) extra: Duration,
     /// Cancels the request.
     pub(crate) cancel: CancellationToken,
+    /// The only executor it is meant for; nothing when any will do.
+    pub(crate) generation: Option<u64>,
 }
 
 /// Why there is no executor to talk to.
@@ -294,7 +296,11 @@ impl Forward {
             let (method, params) = call.into_parts();
             let method = Method::parse(method).expect("calls are made with the names of this enum");
             let params = serde_json::from_str(&params).expect("canonical params are JSON");
-            let options = options(service, sending, Some(generation));
+            let sending = Sending {
+                generation: Some(generation),
+                ..sending
+            };
+            let options = options(service, sending);
             service.call_typed(method, params, options, reader).await
         };
         Ok((receipt, sent))
@@ -485,7 +491,7 @@ impl Forward {
             .judge
             .log()
             .control(kind, sending.session.as_ref().map(SessionId::as_str));
-        let options = options(service, sending, None);
+        let options = options(service, sending);
         service.call_typed(method, params, options, reader).await
     }
 
@@ -518,7 +524,7 @@ fn pixel(snapshot: &Snapshot, point: ScreenPoint) -> ImagePoint {
 }
 
 /// The earlier of the caller's deadline and the executor's own ceilings.
-fn options(service: &MakaCuService, sending: Sending, generation: Option<u64>) -> CallOptions {
+fn options(service: &MakaCuService, sending: Sending) -> CallOptions {
     let limits = service
         .negotiated()
         .map(|negotiated| negotiated.handshake.limits);
@@ -540,7 +546,7 @@ fn options(service: &MakaCuService, sending: Sending, generation: Option<u64>) -
                 .map_or(ceiling, |deadline| deadline.min(ceiling)),
         ),
         cancel: sending.cancel,
-        generation,
+        generation: sending.generation,
     }
 }
 

@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maka_cu_host::CallError as ExecutorError;
 use maka_cu_host::displays::Display;
+use maka_cu_host::error::LifecycleCause;
 use maka_cu_host::frame::{FrameError, Geometry, geometry};
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::domain::DomainCode;
@@ -251,7 +252,7 @@ impl Core {
         if self.shared.begun() == self.generation {
             return Ok(());
         }
-        let sending = own_message(&self.id, BEGIN_PATIENCE);
+        let sending = own_message(&self.id, BEGIN_PATIENCE, self.generation);
         let begun = self.parts.forward.begin_session(&self.id, sending).await;
         match begun {
             Ok(maka_cu_host::Answer {
@@ -269,7 +270,10 @@ impl Core {
                 decision_id: None,
             }),
             // The executor was lost; the call itself was not sent.
-            Err(ExecutorError::Lifecycle(error)) if error.possibly_delivered() => {
+            Err(ExecutorError::Lifecycle(error))
+                if error.possibly_delivered()
+                    || matches!(error.cause, LifecycleCause::WrongGeneration) =>
+            {
                 Err(CallError::Starting {
                     generation: error.generation,
                 })
@@ -284,6 +288,7 @@ impl Core {
             deadline: context.deadline,
             extra,
             cancel: context.cancel.clone(),
+            generation: None,
         }
     }
 
@@ -455,7 +460,7 @@ impl Core {
         if begun == 0 || begun != self.parts.forward.generation() {
             return EndedSession::default();
         }
-        let sending = own_message(&self.id, END_PATIENCE);
+        let sending = own_message(&self.id, END_PATIENCE, begun);
         match self.parts.forward.end_session(&self.id, sending).await {
             Ok(maka_cu_host::Answer {
                 value: Answer::Done(ended),
@@ -471,12 +476,14 @@ impl Core {
 }
 
 /// How a message of a session itself is sent: by nobody's deadline but its own.
-fn own_message(session: &SessionId, patience: Duration) -> Sending {
+/// A message of the gateway itself to one executor: its successor knows nothing of what it is about.
+fn own_message(session: &SessionId, patience: Duration, generation: u64) -> Sending {
     Sending {
         session: Some(session.clone()),
         deadline: Some(Instant::now() + patience),
         extra: Duration::ZERO,
         cancel: CancellationToken::new(),
+        generation: Some(generation),
     }
 }
 

@@ -35,6 +35,7 @@ impl Sessions {
                 deadline: context.deadline,
                 extra: Duration::ZERO,
                 cancel: cancel.clone(),
+                generation: None,
             };
             let answer = forward.check_permissions(sending).await;
             match answer

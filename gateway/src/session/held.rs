@@ -139,8 +139,30 @@ impl HeldButtons {
         self.lock().remove(session);
     }
 
+    /// Takes on what earlier executors may have left pressed, or waits until nobody is at it any more and nothing is left:
+    /// whoever was at it may have lost its executor on the way and put the rest back.
+    pub(crate) async fn claim_or_wait(&self, generation: u64) -> Option<Claim> {
+        loop {
+            if let Some(claim) = self.claim(generation) {
+                return Some(claim);
+            }
+            if self.is_settled(generation) {
+                return None;
+            }
+            self.released().await;
+        }
+    }
+
+    /// Whether nothing of earlier executors is pressed, claimed or not. One look: a claim is counted, and what it puts back is
+    /// noted, before the other is gone.
+    fn is_settled(&self, generation: u64) -> bool {
+        let by_session = self.lock();
+        let is_lost = |held: &Held| held.generation != generation;
+        !by_session.values().any(is_lost) && *self.0.releasing.borrow() == 0
+    }
+
     /// Takes on what earlier executors may have left pressed; nothing when there is nothing.
-    pub(crate) fn claim(&self, generation: u64) -> Option<Claim> {
+    fn claim(&self, generation: u64) -> Option<Claim> {
         let mut by_session = self.lock();
         let held: Vec<_> = by_session
             .extract_if(|_, held| held.generation != generation)
@@ -157,7 +179,7 @@ impl HeldButtons {
     }
 
     /// Waits until no release of a lost executor's buttons is under way.
-    pub(crate) async fn released(&self) {
+    async fn released(&self) {
         let mut releasing = self.0.releasing.subscribe();
         // The sender lives in this value.
         drop(releasing.wait_for(|claims| *claims == 0).await);
@@ -264,5 +286,25 @@ mod tests {
         waits.await;
         buttons.clear(&session("b"));
         assert!(buttons.claim(3).is_none());
+        assert!(buttons.claim_or_wait(3).await.is_none(), "nothing is left");
+    }
+
+    /// A claim that comes to nothing, because its executor was lost on the way, puts the button back: whoever waited takes it
+    /// on, and does not go ahead.
+    #[tokio::test]
+    async fn a_button_that_was_put_back_is_claimed_by_who_waited() {
+        let buttons = HeldButtons::default();
+        buttons.note(&session("a"), held(1));
+        let claim = buttons.claim(2).unwrap();
+        let waits = buttons.claim_or_wait(3);
+        let mut waits = std::pin::pin!(waits);
+        let now = std::future::poll_fn(|context| {
+            std::task::Poll::Ready(waits.as_mut().poll(context).is_pending())
+        });
+        assert!(now.await);
+        buttons.note(&session("a"), held(1));
+        drop(claim);
+        let claim = waits.await.unwrap();
+        assert_eq!(claim.held.len(), 1);
     }
 }

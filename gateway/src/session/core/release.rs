@@ -89,8 +89,8 @@ impl Core {
     /// Lets go of what earlier executors may have left pressed, or waits while another session does. Nothing else reaches
     /// this executor before.
     pub(super) async fn release_lost(&mut self, negotiated: &Arc<Negotiated>) {
-        let Some(mut claim) = self.parts.held.claim(negotiated.generation) else {
-            return self.parts.held.released().await;
+        let Some(mut claim) = self.parts.held.claim_or_wait(negotiated.generation).await else {
+            return;
         };
         for (session, held) in std::mem::take(&mut claim.held) {
             let release = match self.introduce(&session, &held, negotiated).await {
@@ -100,7 +100,7 @@ impl Core {
             let owner = Arc::clone(&held.owner);
             self.released(&session, held, release, negotiated);
             if owner.is_over() && owner.begun() == negotiated.generation {
-                let sending = own_message(&session, RELEASE_PATIENCE);
+                let sending = own_message(&session, RELEASE_PATIENCE, negotiated.generation);
                 // A session that does not end dies with its executor.
                 drop(self.parts.forward.end_session(&session, sending).await);
                 owner.set_begun(0);
@@ -113,7 +113,7 @@ impl Core {
         if held.owner.begun() == negotiated.generation {
             return true;
         }
-        let sending = own_message(session, RELEASE_PATIENCE);
+        let sending = own_message(session, RELEASE_PATIENCE, negotiated.generation);
         let begun = self.parts.forward.begin_session(session, sending).await;
         match begun {
             // Whoever answered knows it, and that may be a successor already.
@@ -169,7 +169,7 @@ async fn release(
     held: &Held,
     negotiated: &Negotiated,
 ) -> Release {
-    let sending = own_message(session, RELEASE_PATIENCE);
+    let sending = own_message(session, RELEASE_PATIENCE, negotiated.generation);
     let observed = forward
         .release_observe(session, held.window, negotiated, sending)
         .await;
@@ -181,7 +181,7 @@ async fn release(
         Ok(Answer::Refused(_)) => return Release::Refused,
         Err(error) => return of_error(&error),
     };
-    let sending = own_message(session, RELEASE_PATIENCE);
+    let sending = own_message(session, RELEASE_PATIENCE, negotiated.generation);
     let let_go = forward
         .release_up(session, &snapshot, held.point, negotiated, sending)
         .await;
