@@ -232,7 +232,7 @@ impl World {
     ) -> Result<bool, ActionRefusal> {
         let control = &self.control(window_id, id)?.control;
         if !control.content.is_focusable() || !control.enabled || self.is_blocked(window_id) {
-            return Ok(false);
+            return Ok(control.focused);
         }
         let behavior = control.behavior.focus;
         match behavior {

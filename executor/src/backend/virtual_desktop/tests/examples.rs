@@ -12,7 +12,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/desktops")
 }
 
-fn example(name: &str) -> VirtualDesktop {
+pub(super) fn example(name: &str) -> VirtualDesktop {
     let path = folder().join(format!("{name}.toml"));
     VirtualDesktop::open(Some(&path)).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
