@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 pub(crate) use handle::Handling;
 pub(crate) use live_window::{LiveWindow, Node, NodeId};
 pub(crate) use pointer::{Pointing, Target};
+pub(crate) use scroll::shown_part;
 
 use super::scenario::{AppSpec, Change, DisplaySpec, Effect, LaunchBehavior, Scenario};
 use crate::backend::RECENT_INPUT;

@@ -10,7 +10,7 @@ use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
     ButtonPart, Color, Content, ControlSpec, LabelStyle,
 };
-use crate::backend::virtual_desktop::state::{LiveWindow, Node};
+use crate::backend::virtual_desktop::state::{LiveWindow, Node, shown_part};
 
 /// How strongly selected text is tinted.
 const SELECTION_TINT: f32 = 0.28;
@@ -79,6 +79,7 @@ pub(super) fn paint(canvas: &mut Canvas, window: &LiveWindow, node: &Node, now: 
         Content::List { .. } => {
             canvas.fill_round(rect, theme::CONTROL_RADIUS, theme::FIELD);
             canvas.stroke(rect, theme::CONTROL_RADIUS, theme::FIELD_EDGE);
+            scroll_mark(canvas, node);
             if control.focused {
                 focus_ring(canvas, rect, accent);
             }
@@ -113,6 +114,24 @@ pub(super) fn paint(canvas: &mut Canvas, window: &LiveWindow, node: &Node, now: 
             }
         }
     }
+}
+
+/// The bar at the right edge that says which part of a list or text area is in view.
+fn scroll_mark(canvas: &mut Canvas, node: &Node) {
+    let Some((start, share)) = shown_part(node) else {
+        return;
+    };
+    let track = node.control.bounds.inset(3);
+    let height = f64::from(track.height);
+    let length = (height * share).max(16.0);
+    let top = (height - length) * (start / (1.0 - share)).clamp(0.0, 1.0);
+    let mark = Rect::new(
+        track.right() - 4,
+        track.y + top.round() as i32,
+        4,
+        (length.round() as i32).min(track.height).max(1),
+    );
+    canvas.fill_round(mark, 2.0, theme::FAINT_TEXT);
 }
 
 fn row(
@@ -258,6 +277,7 @@ fn text_area(canvas: &mut Canvas, node: &Node, value: &str, accent: Color) {
         Some(placeholder) if value.is_empty() => (placeholder, faint),
         Some(_) | None => (value, style),
     };
+    scroll_mark(canvas, node);
     let lines = layout::lines(text, control.bounds);
     let first = usize::try_from(node.scroll / LINE_HEIGHT).unwrap_or(0);
     let shown = first..(first + layout::lines_shown(control.bounds)).min(lines.len());

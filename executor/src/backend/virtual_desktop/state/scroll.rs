@@ -57,6 +57,13 @@ pub(crate) fn overflows(node: &Node) -> bool {
     extent(node).is_some_and(|(_, shown, held)| held > shown)
 }
 
+/// Which part of what it holds a node shows, from 0 to 1: where that begins and how much it is. `None` when it shows all.
+pub(crate) fn shown_part(node: &Node) -> Option<(f64, f64)> {
+    let (step, shown, held) = extent(node)?;
+    let share = |steps: f64| steps / held as f64;
+    (held > shown).then(|| (share(f64::from(node.scroll / step)), share(shown as f64)))
+}
+
 impl LiveWindow {
     /// Moves what a node shows by a number of pages, as far as there is more.
     fn scroll_by(&mut self, id: NodeId, pages: f64) {
