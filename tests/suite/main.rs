@@ -14,6 +14,7 @@ mod health;
 mod held;
 mod host_events;
 mod idempotency;
+mod input;
 mod linux_desktop;
 mod listeners;
 mod malformed;

@@ -1,9 +1,9 @@
 //! From a parsed dispatch to one executor method with its params, or to the reason why there is none.
 //!
 //! The published methods `dispatch.*` cannot say which tier or path the caller accepts. A demand is therefore forwarded
-//! only when it cannot be missed: because every route of the action satisfies it, or because one path is demanded and
-//! the executor takes demands through `host.dispatch`. Everything else is refused before it is sent; finding out from
-//! the answer would be too late.
+//! only when it cannot be missed: because every route of the action satisfies it, or because the executor takes demands
+//! through `host.dispatch`, where one path is named if one is left, else the tier alone. Everything else is refused before it
+//! is sent; finding out from the answer would be too late.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ fn routes(action: &DispatchAction) -> &'static [Path] {
         DispatchAction::Element { action, .. } => match action {
             ElementAction::Click { .. } => &[Path::AxAction, Path::AxSelect],
             ElementAction::SecondaryAction { .. } => &[Path::AxAction],
-            ElementAction::Scroll { .. } => &[Path::AxAction, Path::CgEventPid],
+            ElementAction::Scroll { .. } => &[Path::AxAction, Path::AxAttribute, Path::CgEventPid],
             ElementAction::SetValue { .. }
             | ElementAction::SelectText { .. }
             | ElementAction::MoveWindow { .. }
@@ -132,14 +132,21 @@ pub(crate) fn plan(session: &SessionId, call: &DispatchCall, capabilities: &Capa
     match accepted.as_slice() {
         [] => plan(Verdict::Unsupported),
         all if all.len() == routes.len() => plan(Verdict::Sendable),
-        [path] if takes_demands(capabilities) => match generic(session, call, *path) {
-            Some(params) => Plan {
-                method: Method::HostDispatch,
-                params: params.to_value(),
-                verdict: Verdict::Sendable,
-            },
-            None => plan(Verdict::NoAnchor),
-        },
+        some if takes_demands(capabilities) => {
+            // Several paths of one tier: the tier is the demand, and the executor may choose among them.
+            let path = match some {
+                [path] => Some(*path),
+                _ => None,
+            };
+            match generic(session, call, path) {
+                Some(params) => Plan {
+                    method: Method::HostDispatch,
+                    params: params.to_value(),
+                    verdict: Verdict::Sendable,
+                },
+                None => plan(Verdict::NoAnchor),
+            }
+        }
         _ => plan(Verdict::Unsupported),
     }
 }
@@ -207,8 +214,12 @@ fn specific(session: &SessionId, call: &DispatchCall) -> Option<Value> {
     })
 }
 
-/// The params of `host.dispatch` with the one path that is accepted.
-fn generic(session: &SessionId, call: &DispatchCall, path: Path) -> Option<GenericDispatchParams> {
+/// The params of `host.dispatch` with the tier, and the one path if only one is accepted.
+fn generic(
+    session: &SessionId,
+    call: &DispatchCall,
+    path: Option<Path>,
+) -> Option<GenericDispatchParams> {
     let route = match &call.action {
         DispatchAction::Element { anchor, action } => GenericRoute::Element {
             token: anchor.token.clone()?,
@@ -237,7 +248,7 @@ fn generic(session: &SessionId, call: &DispatchCall, path: Path) -> Option<Gener
         tool_call_id: call.tool_call_id.clone(),
         session: session.clone(),
         tier: call.tier,
-        path: Some(path),
+        path,
         wished_effect: call.wished_effect,
         wished_verification: call.wished_verification,
         route,

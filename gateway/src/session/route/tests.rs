@@ -286,6 +286,19 @@ fn the_generic_form_names_the_path() {
     assert_eq!(plan.params["snapshotId"], "snap_1");
 }
 
+/// Where several paths of the demanded tier are left, the tier is the demand.
+#[test]
+fn the_generic_form_demands_the_tier_alone() {
+    let plan = plan(&session(), &call(Tier::Ax, None, scroll()), &generic_too());
+    assert_eq!(plan.method, Method::HostDispatch);
+    assert_eq!(plan.params["tier"], "ax");
+    assert!(
+        plan.params
+            .get("path")
+            .is_none_or(serde_json::Value::is_null)
+    );
+}
+
 /// Every field of a request makes it another request, and the key does not.
 #[test]
 fn identity_covers_the_whole_request() {
