@@ -26,6 +26,11 @@ use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::sets::{ElementVerb, Path, ScreenRecordingProbe};
 use maka_cu_protocol::text::AppText;
 use maka_desktop::{Desktop, DesktopOptions};
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{
+    AtomEnum, ConfigureWindowAux, ConnectionExt as _, PropMode, StackMode,
+};
+use x11rb::wrapper::ConnectionExt as _;
 
 /// Set in the inner run: the folder for desktop entries of the private desktop.
 const INSIDE: &str = "MAKA_TEST_APPLICATIONS";
@@ -679,6 +684,49 @@ fn without_a_window_manager_windows_are_not_arranged() {
             assert_eq!(done, Err(PerformError::NotActionable), "{command:?}");
         }
         assert_eq!(window_of(&desktop, "Plain").bounds, window.bounds);
+    });
+}
+
+/// xfwm4 tells the stacking order from the second window on; the first is there before.
+#[test]
+fn windows_are_listed_before_their_order_is_told() {
+    let name = "windows_are_listed_before_their_order_is_told";
+    let options = DesktopOptions {
+        window_manager: false,
+        ..DesktopOptions::default()
+    };
+    inside_of(options, name, || {
+        let _one = Program::start("xev", &["-name", "One", "-geometry", "100x100+50+60"]);
+        let _two = Program::start("xev", &["-name", "Two", "-geometry", "100x100+90+90"]);
+        let desktop = LinuxDesktop::open().unwrap();
+        let one = window_of(&desktop, "One").key.window_id;
+        let two = window_of(&desktop, "Two").key.window_id;
+        let (connection, screen) = x11rb::connect(None).unwrap();
+        let root = connection.setup().roots[screen].root;
+        let atom = connection.intern_atom(false, b"_NET_CLIENT_LIST").unwrap();
+        let atom = atom.reply().unwrap().atom;
+        let listed = || -> Vec<u32> {
+            let windows = desktop.windows(&soon()).unwrap();
+            windows.iter().map(|window| window.key.window_id).collect()
+        };
+        // What a manager has just begun to manage may be gone already.
+        let told = [one, root - 1, two];
+        connection
+            .change_property32(PropMode::REPLACE, root, atom, AtomEnum::WINDOW, &told)
+            .unwrap();
+        for (top, expected) in [(one, [one, two]), (two, [two, one])] {
+            let raise = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
+            let raised = connection.configure_window(top, &raise).unwrap();
+            raised.check().unwrap();
+            assert_eq!(listed(), expected);
+        }
+        let told = [two];
+        connection
+            .change_property32(PropMode::REPLACE, root, atom, AtomEnum::WINDOW, &told)
+            .unwrap()
+            .check()
+            .unwrap();
+        assert_eq!(listed(), [two]);
     });
 }
 

@@ -148,8 +148,7 @@ pub(crate) const ROWS: &[Row] = &[
         cells: |toolkit, _| match toolkit {
             Toolkit::Gtk3 | Toolkit::Gtk4 => Cell::Accepted(Path::AxSelect),
             // Their action would give the choice up.
-            Toolkit::Qt5 | Toolkit::Qt6 => Cell::Declined,
-            Toolkit::Chromium => Cell::Accepted(Path::AxAction),
+            Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => Cell::Declined,
         },
     },
     Row {

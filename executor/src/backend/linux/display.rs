@@ -49,6 +49,7 @@ x11rb::atom_manager! {
         WM_CHANGE_STATE,
         _GTK_FRAME_EXTENTS,
         _NET_ACTIVE_WINDOW,
+        _NET_CLIENT_LIST,
         _NET_CLIENT_LIST_STACKING,
         _NET_FRAME_EXTENTS,
         _NET_MOVERESIZE_WINDOW,

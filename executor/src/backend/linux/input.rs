@@ -169,7 +169,7 @@ async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, Perf
         .map_err(not_actionable)?;
     let names = actions.iter().map(String::as_str);
     let index = action_for(toolkit, core.role, names, verb);
-    if verb == ElementVerb::Press && press_would_undo(toolkit, core.states) {
+    if verb == ElementVerb::Press && press_would_undo(toolkit, core.role, core.states) {
         return Err(PerformError::NotActionable);
     }
     if let Some(index) = index.and_then(|index| i32::try_from(index).ok()) {
@@ -236,7 +236,7 @@ async fn press_mechanism(attempt: &Attempt<'_>) -> Option<Path> {
         }
     }
     let core = reader.core(object).await.ok()?;
-    if press_would_undo(toolkit, core.states) {
+    if press_would_undo(toolkit, core.role, core.states) {
         return None;
     }
     let actions = reader.actions(object, core.interfaces).await.ok()?;

@@ -22,6 +22,7 @@ pub(super) const ROLE_SCROLL_BAR: u32 = 48;
 const ROLE_CHECK_BOX: u32 = 7;
 const ROLE_CHECK_MENU_ITEM: u32 = 8;
 const ROLE_DATE_EDITOR: u32 = 12;
+const ROLE_LIST_ITEM: u32 = 32;
 const ROLE_PROGRESS_BAR: u32 = 42;
 const ROLE_RADIO_BUTTON: u32 = 44;
 const ROLE_RADIO_MENU_ITEM: u32 = 45;
@@ -33,6 +34,7 @@ const ROLE_EDITBAR: u32 = 77;
 const ROLE_ENTRY: u32 = 79;
 const ROLE_LEVEL_BAR: u32 = 103;
 const ROLE_SWITCH: u32 = 130;
+const ROLE_TREE_ITEM: u32 = 91;
 
 /// One AT-SPI state that is read, by its bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,10 +213,16 @@ pub(super) fn option_is_inert(toolkit: Toolkit) -> bool {
     toolkit == Toolkit::Qt
 }
 
-/// Whether a press on an item that is chosen takes the choice back, which no click does. The one action of rows in Qt
-/// switches between the two; where it is offered is part of a digest and so does not depend on what is chosen.
-pub(super) fn press_would_undo(toolkit: Toolkit, states: States) -> bool {
-    toolkit == Toolkit::Qt && states.has(State::Selectable) && states.has(State::Selected)
+/// Whether a press on an item that is chosen takes the choice back, which no click does. The one action of rows in Qt and of
+/// list boxes in Chromium switches between the two; where it is offered is part of a digest and so does not depend on what is
+/// chosen.
+pub(super) fn press_would_undo(toolkit: Toolkit, role: u32, states: States) -> bool {
+    let switches = match toolkit {
+        Toolkit::Qt => matches!(role, ROLE_LIST_ITEM | ROLE_TABLE_CELL | ROLE_TREE_ITEM),
+        Toolkit::Chromium => role == ROLE_LIST_ITEM,
+        Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::ScreenBased => false,
+    };
+    switches && states.has(State::Selectable) && states.has(State::Selected)
 }
 
 /// Whether `Component.ScrollTo` does something. GTK answers false, Qt does not have it.
@@ -525,17 +533,22 @@ mod tests {
     }
 
     #[test]
-    fn only_a_chosen_row_of_qt_would_be_given_up() {
-        let (selectable, selected) = (State::Selectable, State::Selected);
+    fn a_press_on_a_chosen_row_may_give_it_up() {
+        let chosen = states(&[State::Selectable, State::Selected]);
+        let open = states(&[State::Selectable]);
+        let (item, cell, tab) = (ROLE_LIST_ITEM, ROLE_TABLE_CELL, 37);
         let rows = [
-            (Toolkit::Qt, states(&[selectable, selected]), true),
-            (Toolkit::Qt, states(&[selectable]), false),
-            (Toolkit::Qt, states(&[State::Checked]), false),
-            (Toolkit::Gtk3, states(&[selectable, selected]), false),
-            (Toolkit::Chromium, states(&[selectable, selected]), false),
+            (Toolkit::Qt, item, chosen, true),
+            (Toolkit::Qt, cell, chosen, true),
+            (Toolkit::Qt, item, open, false),
+            (Toolkit::Qt, tab, chosen, false),
+            (Toolkit::Chromium, item, chosen, true),
+            (Toolkit::Chromium, ROLE_TREE_ITEM, chosen, false),
+            (Toolkit::Gtk3, item, chosen, false),
         ];
-        for (toolkit, states, expected) in rows {
-            assert_eq!(press_would_undo(toolkit, states), expected, "{toolkit:?}");
+        for (toolkit, role, states, expected) in rows {
+            let would = press_would_undo(toolkit, role, states);
+            assert_eq!(would, expected, "{toolkit:?} {role}");
         }
     }
 

@@ -16,6 +16,8 @@ use super::display::{Area, Atoms, Screen};
 
 /// Longest property that is read, in 4-byte units: titles of 16 KiB, 4,096 windows.
 const PROPERTY_UNITS: u32 = 4096;
+/// Window managers put one or two windows around a client.
+const FRAME_LEVELS: usize = 8;
 
 /// One managed window.
 #[derive(Clone, Debug)]
@@ -83,23 +85,16 @@ impl Screen {
     }
 
     fn stacking(&self) -> Result<Vec<u32>, ReplyError> {
-        let property = self
-            .connection
-            .get_property(
-                false,
-                self.root,
-                self.atoms._NET_CLIENT_LIST_STACKING,
-                AtomEnum::WINDOW,
-                0,
-                PROPERTY_UNITS,
-            )?
-            .reply()?;
-        if let Some(windows) = property.value32() {
-            return Ok(windows.collect());
+        if let Some(windows) = self.list(self.atoms._NET_CLIENT_LIST_STACKING)? {
+            return Ok(windows);
+        }
+        let tops = self.connection.query_tree(self.root)?.reply()?.children;
+        // xfwm4 tells the order from the second window on, and before that only who is there.
+        if let Some(windows) = self.list(self.atoms._NET_CLIENT_LIST)? {
+            return self.by_order_of(&tops, windows);
         }
         // No window manager: the root's children are what there is, menus and other unmanaged pop-ups aside.
-        let children = self.connection.query_tree(self.root)?.reply()?.children;
-        let asked: Vec<_> = children
+        let asked: Vec<_> = tops
             .into_iter()
             .map(|id| Ok::<_, ConnectionError>((id, self.connection.get_window_attributes(id)?)))
             .collect::<Result<_, _>>()?;
@@ -113,6 +108,39 @@ impl Screen {
             }
         }
         Ok(managed)
+    }
+
+    /// A list of windows that the window manager keeps on the root.
+    fn list(&self, atom: u32) -> Result<Option<Vec<u32>>, ReplyError> {
+        let property = self
+            .connection
+            .get_property(false, self.root, atom, AtomEnum::WINDOW, 0, PROPERTY_UNITS)?
+            .reply()?;
+        Ok(property.value32().map(Iterator::collect))
+    }
+
+    /// The windows in the order of the root's children that hold them. One that is gone is left out.
+    fn by_order_of(&self, tops: &[u32], windows: Vec<u32>) -> Result<Vec<u32>, ReplyError> {
+        let mut placed = Vec::with_capacity(windows.len());
+        for window in windows {
+            let mut top = window;
+            for _ in 0..FRAME_LEVELS {
+                let Some(tree) = gone_is_none(self.connection.query_tree(top)?.reply())? else {
+                    break;
+                };
+                if tree.parent == self.root {
+                    placed.extend(
+                        tops.iter()
+                            .position(|it| *it == top)
+                            .map(|place| (place, window)),
+                    );
+                    break;
+                }
+                top = tree.parent;
+            }
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        Ok(placed.into_iter().map(|(_, window)| window).collect())
     }
 }
 
