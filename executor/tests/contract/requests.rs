@@ -201,8 +201,7 @@ fn an_unusable_param_is_named() {
     client.ok("dispatch.element", click);
 }
 
-/// Spec §12.5 rows 54 and 58: what is reserved is not implemented, and what only moves the pointer is a matter of permission,
-/// refused without a look at the snapshot.
+/// Spec §12.5 row 58 and §3.8: what is not offered is refused without a look at the snapshot.
 #[test]
 fn what_is_not_offered_is_refused_as_such() {
     let mut client = desk::start_on("limited");
@@ -210,26 +209,64 @@ fn what_is_not_offered_is_refused_as_such() {
         assert_eq!(client.refused(method, json!({})), "not_implemented");
     }
     let digest = format!("sha256:{}", "0".repeat(64));
-    let mut params = json!({ "session": SESSION, "snapshotId": "no such snapshot", "toolCallId": "call-1",
-        "expectWindowDigest": digest, "point": { "x": 1, "y": 1 }, "space": "image_px", "action": { "kind": "move" } });
-    let result = client.call("dispatch.point", params.clone());
-    assert_eq!(
-        desk::declared(&result),
-        [
-            "refused",
-            "none",
-            "unverifiable",
-            "none",
-            "dispatch_refused"
-        ]
+    let common =
+        json!({ "session": SESSION, "snapshotId": "no such snapshot", "toolCallId": "call-1" });
+    let with = |fields: Value| {
+        let mut params = common.clone();
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        params
+    };
+    let move_there = with(
+        json!({ "expectWindowDigest": digest, "point": { "x": 1, "y": 1 }, "space": "image_px",
+            "action": { "kind": "move" } }),
     );
-    assert_eq!(result["tier"], "coordinate-background");
+    let rows = [
+        (
+            "dispatch.point",
+            "coordinate-background",
+            move_there.clone(),
+        ),
+        (
+            "dispatch.key",
+            "coordinate-background",
+            with(json!({ "focusToken": "el", "expectElementDigest": digest,
+                "action": { "kind": "type", "text": "x" } })),
+        ),
+        (
+            "dispatch.element",
+            "ax",
+            with(json!({ "elementToken": "el", "expectElementDigest": digest,
+                "action": { "kind": "minimize_window" } })),
+        ),
+    ];
+    for (method, tier, params) in rows {
+        let result = client.call(method, params.clone());
+        assert_eq!(
+            desk::declared(&result),
+            [
+                "refused",
+                "none",
+                "unverifiable",
+                "none",
+                "unsupported_action"
+            ]
+        );
+        assert_eq!(result["tier"], tier);
+        let mut elsewhere = params;
+        elsewhere["session"] = json!("never begun");
+        assert_eq!(client.rpc_error(method, elsewhere).0, -32002);
+    }
+    // Spec §12.5 row 54: what is there, and only moves the pointer, is a matter of permission.
+    let mut client = desk::start();
+    let result = client.call("dispatch.point", move_there);
+    assert_eq!(desk::declared(&result)[4], "dispatch_refused");
     assert_eq!(
         result["error"]["detail"]["wouldRequirePath"],
         "cg_event_global"
     );
-    params["session"] = json!("never begun");
-    assert_eq!(client.rpc_error("dispatch.point", params).0, -32002);
 }
 
 /// Spec §12.5 row 55.
