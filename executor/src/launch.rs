@@ -46,9 +46,10 @@ pub fn launch(
     ticket.commit()?;
     let started = Instant::now();
     let budget = wait_asked.map_or(DEFAULT_WAIT, Duration::from_millis);
-    let launch = backend.launch(params.app.as_str(), &list())?;
-    // A cancel cannot undo the launch any more, but it ends the wait, and the answer says what is there by then.
+    // One budget for all that follows. A cancel cannot undo the launch any more, but it ends the wait, and the answer says
+    // what is there by then.
     let patience = Deadline::cancellable(budget, ticket.cancelled().clone());
+    let launch = backend.launch(params.app.as_str(), &list())?;
     let goal = if wait_asked.is_some() {
         Goal::Window
     } else {
