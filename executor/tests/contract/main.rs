@@ -12,6 +12,7 @@ mod actions;
 mod any_desktop;
 mod bindings;
 mod client;
+mod codes;
 mod desk;
 mod elements;
 mod generic;
