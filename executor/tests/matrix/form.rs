@@ -166,7 +166,12 @@ impl Form {
         let Some(node) = self.find(find) else {
             return Outcome::NoControl;
         };
+        let promised = self.desktop.mechanism(&node.node_ref, command, &soon());
         let done = self.desktop.perform(&node.node_ref, command, &soon());
+        // A caller who accepts one mechanism only was told which it would be.
+        if let Ok(performed) = &done {
+            assert_eq!(promised, Ok(Some(performed.path)), "{find:?} {command:?}");
+        }
         if let ElementCommand::Perform(verb) = command
             && !node.actions.contains(verb)
         {
