@@ -8,6 +8,7 @@ use maka_cu_protocol::text::AppText;
 
 use super::plain::{bare, quoted};
 use super::style::{Ink, Style};
+use crate::backend::desktop::WindowInfo;
 
 /// Columns for one text of an element.
 const COLUMNS: usize = 60;
@@ -15,9 +16,10 @@ const COLUMNS: usize = 60;
 /// Levels whose branches are drawn; what is deeper says how deep.
 const BRANCHES: usize = 32;
 
-/// The window, its elements, its menu if it was looked at, and what the bounds cut.
+/// The window, its elements, its menu if it was looked at, what the bounds cut, and which other ordinary windows its
+/// application has among these.
 #[must_use]
-pub fn outline(snapshot: &Snapshot, style: Style) -> String {
+pub fn outline(snapshot: &Snapshot, windows: &[WindowInfo], style: Style) -> String {
     let mut text = head(snapshot, style);
     text.push_str(&tree(&snapshot.elements, style));
     let cut = cut(snapshot.truncated, "the tree");
@@ -41,7 +43,25 @@ pub fn outline(snapshot: &Snapshot, style: Style) -> String {
         let shown = quoted(selected.text.as_str(), COLUMNS);
         text.push_str(&format!("selected text: {shown}\n"));
     }
+    for other in others(snapshot, windows) {
+        let title = match &other.title {
+            Some(title) => quoted(title.as_str(), COLUMNS),
+            None => "without a title".to_owned(),
+        };
+        let window = format!("--window {}", other.key.window_id);
+        text.push_str(&format!("also: {window}  {title}\n"));
+    }
     text
+}
+
+fn others<'a>(
+    snapshot: &Snapshot,
+    windows: &'a [WindowInfo],
+) -> impl Iterator<Item = &'a WindowInfo> + use<'a> {
+    let (shown, app_id) = (snapshot.target.window(), snapshot.target.app_id.clone());
+    windows
+        .iter()
+        .filter(move |window| window.app_id == app_id && window.key != shown && window.layer == 0)
 }
 
 fn head(snapshot: &Snapshot, style: Style) -> String {

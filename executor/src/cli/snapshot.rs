@@ -15,6 +15,7 @@ use super::naming::{self, Wanted};
 use super::outline::outline;
 use super::style::Style;
 use super::trouble::Trouble;
+use crate::backend::desktop::WindowInfo;
 use crate::backend::open;
 use crate::command_line::SnapshotOptions;
 use crate::deadline::Deadline;
@@ -42,18 +43,22 @@ fn show(options: &SnapshotOptions) -> Result<String, Trouble> {
         ..limits::with_overrides(&[])
     };
     let executor = Executor::new(backend, limits).map_err(|_| Trouble::System)?;
-    let snapshot = take(&executor, options)?;
+    let (snapshot, windows) = take(&executor, options)?;
     if let Some(path) = &options.image {
         write_picture(&executor, &snapshot, options.marks, path)?;
     }
     Ok(match (options.json, options.wants_tree()) {
         (true, _) => format!("{}\n", snapshot.write()),
-        (false, true) => outline(&snapshot, Style::of(options.color)),
+        (false, true) => outline(&snapshot, &windows, Style::of(options.color)),
         (false, false) => String::new(),
     })
 }
 
-fn take(executor: &Executor, options: &SnapshotOptions) -> Result<Snapshot, Trouble> {
+/// The snapshot, and the windows that were there when it was taken.
+fn take(
+    executor: &Executor,
+    options: &SnapshotOptions,
+) -> Result<(Snapshot, Vec<WindowInfo>), Trouble> {
     let backend = executor.backend();
     let windows = backend.windows(&Deadline::within(LIST_BUDGET))?;
     let apps = backend.applications(&Deadline::within(LIST_BUDGET))?;
@@ -72,7 +77,7 @@ fn take(executor: &Executor, options: &SnapshotOptions) -> Result<Snapshot, Trou
     let look = Look::at(executor, target, false, menu);
     let deadline = executor.deadline_of(&Ticket::default());
     let frame = observe::take(executor, &handle, &look, &deadline)?;
-    Ok(frame.wire)
+    Ok((frame.wire, windows))
 }
 
 fn write_picture(

@@ -236,7 +236,7 @@ fn an_unusable_request_is_named() {
     );
 }
 
-/// Without a quoted snapshot, the only live one of the process is meant; never one of several.
+/// Field report A1: without a quoted snapshot, the only live one of the process is meant; never one of several.
 #[test]
 fn an_anchor_is_found_by_its_process() {
     let mut client = desk::start();

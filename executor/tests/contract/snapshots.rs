@@ -175,7 +175,7 @@ fn lists_and_captures_leave_frames_alone() {
     );
 }
 
-/// Spec §4.3 and §4.9: numbers stay with the elements of a window, and an answer says what changed since the last one.
+/// Field report A2, spec §4.3 and §4.9: numbers stay with the elements of a window, and an answer says what changed since the last one.
 #[test]
 fn an_action_tells_what_it_changed() {
     let mut client = desk::start();

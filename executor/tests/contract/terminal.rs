@@ -192,6 +192,31 @@ fn a_picture_is_the_window_and_its_marks_are_drawn_on_it() {
     assert!(differs < plain.2.len() / 3, "and the window under them");
 }
 
+#[test]
+fn the_other_windows_of_an_application_are_named() {
+    let scenario = tempfile::NamedTempFile::new().unwrap();
+    let window = |id: &str| {
+        format!(
+            "[[apps.windows]]\nid = \"{id}\"\ntitle = \"The {id}\"\nbounds = [0, 0, 200, 200]\n\n"
+        )
+    };
+    let desktop = format!(
+        "[[displays]]\nid = \"1\"\nsize = [800, 600]\n\n[[apps]]\napp_id = \"org.two\"\nname = \"Two\"\n\
+         running = true\n\n{}{}",
+        window("first"),
+        window("second")
+    );
+    std::fs::write(scenario.path(), desktop).unwrap();
+    let front = text(&run_on(scenario.path(), &["snapshot", "two"]));
+    let (_, other) = front.split_once("also: --window ").unwrap();
+    let (window_id, title) = other.trim_end().split_once("  ").unwrap();
+    let shown = text(&run_on(
+        scenario.path(),
+        &["snapshot", "--window", window_id],
+    ));
+    assert!(shown.starts_with(title), "{shown}");
+}
+
 /// What an application writes does not reach the terminal as a command.
 #[test]
 fn a_hostile_title_is_harmless() {
