@@ -514,3 +514,81 @@ fn keys_are_the_specific_ones() {
     assert!(entry["value"].as_str().unwrap().contains("new"), "{entry}");
     assert_eq!(after["focusedElementToken"], entry["token"]);
 }
+
+/// With the permission to move the pointer, the global path is taken where it is the one that is needed, and no other input
+/// is sent by it because a caller would like that.
+#[test]
+fn the_global_path_is_for_what_needs_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/contract/desktop.toml");
+    let mut client = Client::start_permitted(&["--back-end", "virtual", "--desktop", path]);
+    desk::begin(&mut client, SESSION);
+    let snapshot = desk::observe(&mut client, FORM);
+    let global = json!({ "path": "cg_event_global" });
+    let click = with(seed(&snapshot, 400.0, 135.0), global.clone());
+    assert_eq!(
+        refusal(&mut client, click).2.as_deref(),
+        Some("cg_event_pid")
+    );
+    let hover = with(
+        seed(&snapshot, 400.0, 135.0),
+        json!({ "action": { "kind": "move" } }),
+    );
+    assert_eq!(
+        refusal(&mut client, hover.clone()).2.as_deref(),
+        Some("cg_event_global")
+    );
+    let result = client.ok("host.dispatch", with(hover, global));
+    assert_eq!(result["path"], "cg_event_global");
+}
+
+/// The generic methods on a real desktop, with a real dialog.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_real_dialog_is_answered_by_the_generic_methods() {
+    use maka_desktop::{Desktop, DesktopOptions};
+
+    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let dialog = desktop
+        .command("zenity")
+        .args(["--entry", "--title=Question", "--text=What is your name?"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut client = Client::start_on(desktop.command(env!("CARGO_BIN_EXE_maka-cu")));
+    let look = json!({ "sessionId": SESSION, "pid": dialog.id(), "includeImage": false });
+    let mut snapshot = Value::Null;
+    let field = |snapshot: &Value| {
+        let elements = snapshot["elements"].as_array().cloned().unwrap_or_default();
+        elements
+            .into_iter()
+            .find(|element| element["role"] == "AXTextField")
+    };
+    client.wait_until("the dialog has its field", |client| {
+        snapshot = client.call("host.snapshot", look.clone())["snapshot"].clone();
+        field(&snapshot).is_some()
+    });
+    let entry = field(&snapshot).unwrap();
+    let write = with(
+        click(&snapshot, "OK"),
+        json!({ "elementToken": entry["token"], "expectElementDigest": entry["digest"], "snapshotId": null,
+            "pid": dialog.id(), "action": { "kind": "set_value", "value": "generic" } }),
+    );
+    let wrong = with(write.clone(), json!({ "path": "ax_action" }));
+    assert_eq!(
+        refusal(&mut client, wrong).2.as_deref(),
+        Some("ax_attribute")
+    );
+    let written = client.ok(
+        "host.dispatch",
+        with(write, json!({ "path": "ax_attribute" })),
+    );
+    assert_eq!(written["effect"], "confirmed");
+    let press = with(
+        click(&written["snapshot"], "OK"),
+        json!({ "path": "ax_action" }),
+    );
+    assert_eq!(client.ok("host.dispatch", press)["path"], "ax_action");
+    let output = dialog.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"generic\n");
+    desktop.stop();
+}
