@@ -17,6 +17,10 @@ pub(super) fn example(name: &str) -> VirtualDesktop {
     VirtualDesktop::open(Some(&path)).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
+pub(super) fn text(name: &str) -> String {
+    std::fs::read_to_string(folder().join(format!("{name}.toml"))).unwrap()
+}
+
 /// Name, windows at the start, and nodes of all of them where none is cut.
 const EXAMPLES: [(&str, usize, Option<usize>); 18] = [
     ("forms", 1, Some(20)),
