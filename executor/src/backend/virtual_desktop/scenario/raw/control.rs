@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::effect::{Place, RawEffect};
+use super::kind::Kind;
 use super::{Cause, Checker, Waiting, content_area, generate};
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
@@ -136,82 +137,6 @@ impl RawWrite {
             Self::Hangs => Behavior::Hangs,
             Self::Vanishes => Behavior::Vanishes,
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Group,
-    Panel,
-    Label,
-    Image,
-    Progress,
-    Button,
-    Link,
-    TextField,
-    SecureField,
-    TextArea,
-    CheckBox,
-    RadioButton,
-    PopUpButton,
-    List,
-    Slider,
-    Menu,
-    MenuItem,
-    ContextMenu,
-}
-
-impl Kind {
-    const fn is_text(self) -> bool {
-        matches!(self, Self::TextField | Self::SecureField | Self::TextArea)
-    }
-
-    const fn is_pressed(self) -> bool {
-        matches!(
-            self,
-            Self::Button
-                | Self::Link
-                | Self::CheckBox
-                | Self::RadioButton
-                | Self::PopUpButton
-                | Self::MenuItem
-        )
-    }
-
-    const fn is_written(self) -> bool {
-        self.is_text() || matches!(self, Self::Slider)
-    }
-
-    /// Whether it holds something that a person changes.
-    const fn changes(self) -> bool {
-        self.is_written()
-            || matches!(
-                self,
-                Self::CheckBox | Self::RadioButton | Self::PopUpButton | Self::List
-            )
-    }
-
-    const fn is_focused(self) -> bool {
-        self.changes() || matches!(self, Self::Button | Self::Link)
-    }
-
-    const fn scrolls(self) -> bool {
-        matches!(self, Self::List | Self::TextArea)
-    }
-
-    const fn is_container(self) -> bool {
-        matches!(self, Self::Group | Self::Panel)
-    }
-
-    /// Whether it has no place of its own in the window.
-    const fn is_menu(self) -> bool {
-        matches!(self, Self::Menu | Self::MenuItem | Self::ContextMenu)
-    }
-
-    /// Whether a click or an action of its own does something to it.
-    const fn is_acted_on(self) -> bool {
-        self.is_pressed() || self.changes()
     }
 }
 
