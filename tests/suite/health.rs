@@ -80,6 +80,8 @@ async fn without_a_policy_nothing_is_served() {
     let mut options = GatewayOptions::new(Executor::Virtual);
     options.policy = Policy::Absent;
     let gateway = GatewayProcess::start(options).await;
+    // Until then that is the reason that is given.
+    gateway.executor_ready().await;
     let agent = gateway.agent();
     let session_id = agent.begin().await;
     let refused = agent

@@ -12,6 +12,7 @@ use std::{
 };
 
 use maka_cu_protocol::ids::Digest;
+use maka_proto::v1::GetStatusRequest;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -236,6 +237,21 @@ impl GatewayProcess {
             "health never became {wanted:?}: {}",
             self.log()
         );
+    }
+
+    /// Waits until an executor is ready, whether or not anything may be asked of it.
+    pub async fn executor_ready(&self) {
+        let mut client = self.agent().computer_use;
+        let ready = tokio::time::timeout(PATIENCE, async {
+            loop {
+                let status = client.get_status(GetStatusRequest {}).await;
+                if status.expect("a status").into_inner().executor.is_some() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(ready.await.is_ok(), "no executor: {}", self.log());
     }
 
     /// The TCP address, `127.0.0.1:PORT`.
