@@ -652,6 +652,11 @@ fn a_window_without_a_tree_is_one_node() {
         });
         ask(ElementCommand::MinimizeWindow);
         listed("it was minimised", &|it| !it.on_screen);
+        // C4: it has no pixels, and that is said.
+        assert_eq!(
+            desktop.capture_window(window.key, &soon()).unwrap_err(),
+            BackendError::CaptureFailed
+        );
         // Numbers that X cannot express are not made into others.
         let far = ElementCommand::MoveWindow(ScreenPoint::try_new(70_000.0, 0.0).unwrap());
         assert_eq!(

@@ -2,8 +2,10 @@
 //!
 //! Two channels to the desktop: the X connection (windows, pixels), owned by a thread, and the accessibility bus (trees,
 //! actions), driven by a small runtime of its own. This file joins them behind [`Backend`], with `listing` and `reading` for
-//! what several calls share; every call into either channel has a deadline. What the toolkits are known to do wrong is written where it is dealt with: `bus` (a call that crashes
-//! Qt), `vocabulary` (translated names), `frame` (coordinates), `capture` (blank first pictures).
+//! what several calls share; every call into either channel has a deadline. What the toolkits are known to do wrong is
+//! written where it is dealt with: `bus` (a call that crashes Qt), `vocabulary` (translated names, actions that undo),
+//! `frame` (coordinates), `capture` (blank first pictures), `choice`, `selection`, `scroll` and `arrange` (actions). What
+//! works where is measured by the tests of `matrix` and told in `docs/linux-matrix.md`.
 //!
 //! On X11 a program needs no permission to read or operate others; what can be missing is the service itself.
 

@@ -3,7 +3,7 @@
 //! Each toolkit has a test of its own. It starts a private desktop, runs itself again inside it, and does every row of the
 //! table twice: with the form in view and with a full-screen window above it. A cell holds when the back end says what the
 //! table says, the program shows the effect, and pointer, active window, stacking and focus are as before, or changed as the
-//! table says. The same data makes `docs/linux-matrix.md`.
+//! table says (C1: input that was to stay in the background and did not). The same data makes `docs/linux-matrix.md`.
 //!
 //! A toolkit that is not installed fails its test, unless `MAKA_TEST_WITHOUT` lists it by name.
 #![cfg(target_os = "linux")]

@@ -86,3 +86,36 @@ impl Screen {
         }
     }
 }
+
+#[test]
+fn what_changed_is_told() {
+    let before = Sides {
+        pointer: (1, 2),
+        active: Some(5),
+        stacking: vec![5, 6, 7],
+        focus: 5,
+    };
+    let moved = Sides {
+        pointer: (1, 3),
+        ..before.clone()
+    };
+    let raised = Sides {
+        active: Some(7),
+        stacking: vec![7, 5, 6],
+        focus: 7,
+        ..before.clone()
+    };
+    let opened = Sides {
+        stacking: vec![8, 5, 6],
+        ..before.clone()
+    };
+    let rows: [(&Sides, &[Side]); 4] = [
+        (&before, &[]),
+        (&moved, &[Side::Pointer]),
+        (&raised, &[Side::Active, Side::Stacking, Side::Focus]),
+        (&opened, &[]),
+    ];
+    for (now, expected) in rows {
+        assert_eq!(now.since(&before), expected, "{now:?}");
+    }
+}

@@ -107,7 +107,8 @@ impl Placement {
         self.toolkit.coordinate_type()
     }
 
-    /// The frame of an element, `None` when it is not laid out.
+    /// The frame of an element, `None` when it is not laid out, or scrolled out of the window: GTK 4 and Qt call such an
+    /// element showing, GTK 3 and Chromium do not.
     pub(super) fn frame(self, extents: Extents) -> Option<WindowRect> {
         if !extents.exists() {
             return None;
@@ -116,7 +117,12 @@ impl Placement {
             f64::from(extents.x) + self.offset.0,
             f64::from(extents.y) + self.offset.1,
         );
-        WindowRect::try_new(x, y, extents.width.into(), extents.height.into()).ok()
+        let (width, height) = (f64::from(extents.width), f64::from(extents.height));
+        let (across, down) = self.size;
+        let in_window = x < across && y < down && x + width > 0.0 && y + height > 0.0;
+        in_window
+            .then(|| WindowRect::try_new(x, y, width, height).ok())
+            .flatten()
     }
 
     /// The frame of the window itself. Not what the accessible says: in GTK 3 that spans the window manager's frame.
@@ -204,6 +210,22 @@ mod tests {
                 None,
             ),
             (Toolkit::Gtk3, None, None, extents(0, 0, 0, 5), None),
+            (Toolkit::Gtk4, None, root, extents(17, 560, 30, 40), None),
+            (
+                Toolkit::Gtk4,
+                None,
+                root,
+                extents(17, 530, 30, 40),
+                Some((78.0, 591.0)),
+            ),
+            (Toolkit::Qt, None, None, extents(500, 380, 44, 40), None),
+            (
+                Toolkit::Qt,
+                None,
+                None,
+                extents(500, 380, 45, 40),
+                Some((-44.0, 20.0)),
+            ),
             (Toolkit::Gtk3, None, None, extents(0, 0, -1, 5), None),
         ];
         for (toolkit, frame_extents, root, extents, expected) in rows {

@@ -183,6 +183,7 @@ fn range_of(whole: &str, count: i32, text: &str) -> Option<(i32, i32)> {
 mod tests {
     use super::*;
 
+    /// E1: a code unit is not a character.
     #[test]
     fn offsets_are_in_the_units_of_the_application() {
         let rows = [
