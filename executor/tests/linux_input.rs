@@ -221,7 +221,11 @@ impl Rig {
     /// Read from the window on: a program may join the accessibility bus after its window is there.
     fn tree(&self) -> RawTree {
         let root = eventually("the window's accessible", || {
-            self.desktop.window_root(self.window, &soon()).unwrap()
+            // A program that is busy may not answer in time; it is asked again.
+            self.desktop
+                .window_root(self.window, &soon())
+                .ok()
+                .flatten()
         });
         let budget = WalkBudget {
             max_elements: 1500,

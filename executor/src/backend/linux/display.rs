@@ -34,6 +34,8 @@ use super::capture::Redirection;
 use crate::backend::error::BackendError;
 use crate::deadline::Deadline;
 
+/// The extension by which a server says that it runs inside a Wayland compositor, and the start of its monitors' names.
+const XWAYLAND: &str = "XWAYLAND";
 /// Questions that wait for the thread at most; the server handles few calls at a time. A full queue makes the caller
 /// wait, until its deadline.
 const QUEUE: usize = 16;
@@ -110,14 +112,19 @@ impl Screen {
         let atoms = atoms.reply().map_err(|_| ConnectError::UnknownError)?;
         let extensions = extensions(&connection);
         let clock = activity::clock(&connection);
-        Ok(Self {
+        let mut screen = Self {
             connection,
             root,
             atoms,
             extensions,
             clock,
             redirected: HashMap::new(),
-        })
+        };
+        // Older servers of that kind are known by the names of their monitors only.
+        let monitors = screen.monitors().unwrap_or_default();
+        let named = |monitor: &Monitor| monitor.name.starts_with(XWAYLAND);
+        screen.extensions.xwayland |= monitors.iter().any(named);
+        Ok(screen)
     }
 
     /// Drops what the server sent without being asked: nothing here waits for an event between two questions, and what is not
@@ -264,7 +271,7 @@ fn extensions(connection: &RustConnection) -> Extensions {
                 .xtest_get_version(2, 2)
                 .is_ok_and(|cookie| cookie.reply().is_ok()),
         // Named by the server since its release 23.1.
-        xwayland: has(connection, "XWAYLAND"),
+        xwayland: has(connection, XWAYLAND),
     }
 }
 

@@ -150,6 +150,21 @@ fn display_findings(screen: &Screen) -> Vec<Finding> {
             found.res,
             "absent or older than 1.2: window owners are the clients' word",
         ),
+        extension(
+            "SYNC extension",
+            screen.clock.is_some(),
+            "absent: no input for one window, and none at all beside a person",
+        ),
+        extension(
+            "XInput extension",
+            found.xinput,
+            "absent or older than 2.0: no input beside a person",
+        ),
+        extension(
+            "XTEST extension",
+            found.xtest,
+            "absent: no input by pointer and keyboard",
+        ),
         if managed {
             fine("window manager", "present")
         } else {
