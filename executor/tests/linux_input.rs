@@ -197,7 +197,9 @@ impl Rig {
         let observer = Observer::connect();
         eventually("the other window is worked in", || {
             let now = observer.look();
-            (now.active == busy && now.top == busy && now.focus > 1).then_some(())
+            // GTK hands the focus on to a window inside its own, and only then it stays.
+            let settled = now.focus > 1 && now.focus != busy;
+            (now.active == busy && now.top == busy && settled).then_some(())
         });
         let mut rig = Self::over(desktop, observer, window);
         rig.programs = programs;
@@ -664,7 +666,8 @@ fn hidden_chromium_takes_clicks_once_it_was_observed() {
         let observer = Observer::connect();
         eventually("it is covered", || {
             let now = observer.look();
-            (now.active == cover && now.top == cover).then_some(())
+            let settled = now.focus > 1 && now.focus != cover;
+            (now.active == cover && now.top == cover && settled).then_some(())
         });
         let middle = WindowPoint::try_new(250.0, 300.0).unwrap();
         let command = PointCommand {
