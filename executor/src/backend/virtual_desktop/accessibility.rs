@@ -223,9 +223,9 @@ fn raw_node(window: &LiveWindow, id: VirtualNode, node: &Node, now: Instant) -> 
         | Content::List { .. }
         | Content::MenuBar
         | Content::Menu
-        | Content::MenuItem
         | Content::ContextMenu
         | Content::Slider { .. } => None,
+        Content::MenuItem => window.is_highlighted(id.node, node),
     };
     RawNode {
         role: role.to_owned(),

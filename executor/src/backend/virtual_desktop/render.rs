@@ -41,8 +41,8 @@ pub(crate) fn window(window: &LiveWindow, scale: u8, now: Instant) -> Option<Pix
     let whole = Rect::new(0, 0, window.bounds.width, window.bounds.height);
     canvas.fill(whole, theme::WINDOW);
     title_bar(&mut canvas, window, whole);
-    for (_, node) in window.in_paint_order() {
-        control::paint(&mut canvas, window, node, now);
+    for (id, node) in window.in_paint_order() {
+        control::paint(&mut canvas, window, id, node, now);
     }
     canvas.stroke(whole, 0.0, theme::WINDOW_EDGE);
     Some(canvas.into_pixmap())

@@ -10,13 +10,19 @@ use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
     ButtonPart, Color, Content, ControlSpec, LabelStyle,
 };
-use crate::backend::virtual_desktop::state::{LiveWindow, Node, shown_part};
+use crate::backend::virtual_desktop::state::{LiveWindow, Node, NodeId, shown_part};
 
 /// How strongly selected text is tinted.
 const SELECTION_TINT: f32 = 0.28;
 
 /// Paints one control in its window.
-pub(super) fn paint(canvas: &mut Canvas, window: &LiveWindow, node: &Node, now: Instant) {
+pub(super) fn paint(
+    canvas: &mut Canvas,
+    window: &LiveWindow,
+    id: NodeId,
+    node: &Node,
+    now: Instant,
+) {
     let control = &node.control;
     let rect = window.place(node);
     let whole = Rect::new(0, 0, window.bounds.width, window.bounds.height);
@@ -98,7 +104,10 @@ pub(super) fn paint(canvas: &mut Canvas, window: &LiveWindow, node: &Node, now: 
         }
         // An item of the menu bar has no place in the window.
         Content::MenuItem if rect.width == 0 => {}
-        Content::MenuItem => row(canvas, control, rect, false, &title, accent),
+        Content::MenuItem => {
+            let highlighted = window.is_highlighted(id, node) == Some(true);
+            row(canvas, control, rect, highlighted, &title, accent);
+        }
         Content::Slider {
             value, min, max, ..
         } => {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use maka_cu_protocol::sets::{Direction, ElementVerb};
 
 use super::edit::Selection;
-use super::scroll::overflows;
+use super::scroll::{overflows, reveal_caret};
 use super::{ActionRefusal, LiveWindow, Node, NodeId, World};
 use crate::backend::virtual_desktop::scenario::{Behavior, ButtonPart, Content, FocusBehavior};
 
@@ -185,6 +185,7 @@ impl World {
         let node = self.node_mut(window_id, id);
         let set = node.is_some_and(|node| {
             node.selection = Selection::AT_END;
+            node.scroll = 0;
             node.control.content.set_value(&taken)
         });
         if !set {
@@ -215,6 +216,7 @@ impl World {
         self.act(window_id, id, behavior, |window| {
             if let Some(node) = window.node_mut(id) {
                 node.selection = Selection::new(start, start + wanted.len());
+                reveal_caret(node);
             }
         })
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{LiveWindow, Stacking, World};
+use super::edit::Selection;
+use super::{LiveWindow, Node, Stacking, World};
 use crate::backend::virtual_desktop::scenario::{
     Behaviors, Change, Content, ControlId, Template, TemplatePart,
 };
@@ -16,9 +17,12 @@ impl World {
             Change::Noop => {}
             Change::SetText(id, text) => {
                 let text = self.fill(origin, text);
-                self.with_control(origin, *id, |content, title| {
-                    if !content.set_value(&text) {
-                        *title = Some(text);
+                self.with_control(origin, *id, |node| {
+                    if node.control.content.is_text() {
+                        (node.selection, node.scroll) = (Selection::AT_END, 0);
+                    }
+                    if !node.control.content.set_value(&text) {
+                        node.control.title = Some(text);
                     }
                 });
             }
@@ -36,8 +40,8 @@ impl World {
                     window.title = text;
                 }
             }
-            Change::Toggle(id) => self.with_control(origin, *id, |content, _| {
-                if let Content::CheckBox { checked } = content {
+            Change::Toggle(id) => self.with_control(origin, *id, |node| {
+                if let Content::CheckBox { checked } = &mut node.control.content {
                     *checked = !*checked;
                 }
             }),
@@ -254,16 +258,11 @@ impl World {
         Some(Arc::make_mut(&mut self.windows[index]))
     }
 
-    fn with_control(
-        &mut self,
-        origin: Option<u32>,
-        id: ControlId,
-        change: impl FnOnce(&mut Content, &mut Option<String>),
-    ) {
+    fn with_control(&mut self, origin: Option<u32>, id: ControlId, change: impl FnOnce(&mut Node)) {
         if let Some(window) = self.instance_mut(origin, id.window)
             && let Some(node) = window.control_mut(id.control)
         {
-            change(&mut node.control.content, &mut node.control.title);
+            change(node);
         }
     }
 }

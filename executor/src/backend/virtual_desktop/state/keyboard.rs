@@ -11,6 +11,7 @@ use maka_cu_protocol::sets::{Direction, Modifier};
 
 use super::act::told;
 use super::edit::{self, Motion, Selection};
+use super::scroll::reveal_caret;
 use super::{ActionRefusal, LiveWindow, Node, NodeId, World};
 use crate::backend::virtual_desktop::scenario::{Behavior, ButtonPart, Content, Shortcut};
 
@@ -59,14 +60,20 @@ impl World {
             let mut rest = text;
             while !rest.is_empty() && self.live(window_id).is_some() {
                 let end = rest.find(['\r', '\n', '\t']).unwrap_or(rest.len());
+                let in_menu = self
+                    .live(window_id)
+                    .is_some_and(|window| window.menu.is_some());
                 if end > 0 {
-                    self.insert(window_id, &rest[..end], now);
+                    if !in_menu {
+                        self.insert(window_id, &rest[..end], now);
+                    }
                     rest = &rest[end..];
                 } else if let Some(after) = rest.strip_prefix("\r\n") {
                     self.enter(window_id, now);
                     rest = after;
                 } else {
                     match rest.as_bytes()[0] {
+                        b'\t' if in_menu => {}
                         b'\t' => self.tabulator(window_id, now),
                         _ => self.enter(window_id, now),
                     }
@@ -108,16 +115,12 @@ impl World {
 
     fn strike(&mut self, window_id: u32, key: Key, modifiers: &Modifiers, now: Instant) {
         let held = Held::new(modifiers);
-        let Some(window) = self.live_mut(window_id) else {
-            return;
-        };
-        if window.menu.is_some() {
-            // An open menu takes every key.
-            if key == Key::Named(NamedKey::Escape) {
-                window.close_menu();
-            }
+        if self.menu_key(window_id, key, now) {
             return;
         }
+        let Some(window) = self.live(window_id) else {
+            return;
+        };
         if let Some(pressed) = window.with_shortcut(key, held) {
             return self.clicked(window_id, pressed, now);
         }
@@ -188,6 +191,7 @@ impl World {
         if let Some(value) = node.control.content.text_mut() {
             edit::insert(value, &mut selection, text, room);
             node.selection = selection;
+            reveal_caret(node);
             return self.changed(window_id, id, now);
         }
         let presses = node.control.content.is_pressable();
@@ -206,6 +210,7 @@ impl World {
             None => false,
         };
         node.selection = selection;
+        reveal_caret(node);
         if deleted {
             self.changed(window_id, id, now);
         }
@@ -213,6 +218,9 @@ impl World {
 
     /// The return key: a new line in a text area, the row of a list that is opened by it, else the default button.
     fn enter(&mut self, window_id: u32, now: Instant) {
+        if self.menu_key(window_id, Key::Named(NamedKey::Return), now) {
+            return;
+        }
         let Some(window) = self.live(window_id) else {
             return;
         };
@@ -278,6 +286,7 @@ impl World {
             | Content::TextArea { value } => {
                 selection.go(value, motion, held.shift);
                 node.selection = selection;
+                reveal_caret(node);
             }
             Content::Slider { .. } => match motion {
                 Motion::Left | Motion::Down | Motion::WordLeft => {

@@ -58,6 +58,8 @@ pub(crate) struct LiveWindow {
     pub(crate) menu_bar: Option<NodeId>,
     /// The menu that is open over the controls.
     pub(crate) menu: Option<NodeId>,
+    /// The item of the open menu that the arrow keys came to.
+    pub(super) highlight: Option<NodeId>,
     /// The nodes that a context menu belongs to.
     pub(super) menus: HashSet<NodeId>,
     /// The buttons that play a part in the window, so that nobody has to look for them in a large tree.
@@ -97,6 +99,7 @@ impl LiveWindow {
             root: 0,
             menu_bar: None,
             menu: None,
+            highlight: None,
             menus: HashSet::new(),
             buttons: Vec::new(),
             minimized: false,
@@ -389,6 +392,7 @@ impl LiveWindow {
 
     /// Closes the open menu.
     pub(super) fn close_menu(&mut self) {
+        self.highlight = None;
         if let Some(menu) = self.menu.take() {
             self.remove(menu);
         }

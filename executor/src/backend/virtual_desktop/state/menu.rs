@@ -5,7 +5,9 @@
 
 use std::time::Instant;
 
-use super::{LiveWindow, NodeId, World};
+use maka_cu_protocol::keys::{Key, NamedKey};
+
+use super::{LiveWindow, Node, NodeId, World};
 use crate::backend::virtual_desktop::rect::Rect;
 use crate::backend::virtual_desktop::scenario::{
     Content, ControlSpec, ROW_HEIGHT, ROW_MARGIN, TITLE_BAR_HEIGHT, row_bounds,
@@ -36,6 +38,30 @@ impl LiveWindow {
         None
     }
 
+    /// Whether a node is an item of the open menu that the arrow keys came to; `None` for what is no item of it.
+    pub(crate) fn is_highlighted(&self, id: NodeId, node: &Node) -> Option<bool> {
+        let is_item = self.menu.is_some() && node.parent == self.menu;
+        is_item.then(|| self.highlight == Some(id))
+    }
+
+    /// Sends the highlight of the open menu to the next item that can be picked, or to the one before.
+    fn move_highlight(&mut self, back: bool) {
+        let items = self.menu.and_then(|menu| self.node(menu));
+        let usable = |id: &NodeId| self.node(*id).is_some_and(|item| item.control.enabled);
+        let items = items.map(|menu| menu.children.iter().copied().filter(usable));
+        let items: Vec<NodeId> = items.into_iter().flatten().collect();
+        let here = self
+            .highlight
+            .and_then(|highlight| items.iter().position(|id| *id == highlight));
+        let next = match (here, back) {
+            (None, false) => 0,
+            (None, true) => items.len().saturating_sub(1),
+            (Some(here), false) => (here + 1).min(items.len() - 1),
+            (Some(here), true) => here.saturating_sub(1),
+        };
+        self.highlight = items.get(next).copied();
+    }
+
     /// Makes a radio button the chosen one of its container.
     pub(super) fn choose(&mut self, id: NodeId) {
         let container = self.node(id).and_then(|node| node.parent);
@@ -53,6 +79,28 @@ impl LiveWindow {
 }
 
 impl World {
+    /// A key while a menu is open: the menu takes all of them. Whether one is.
+    pub(super) fn menu_key(&mut self, window_id: u32, key: Key, now: Instant) -> bool {
+        let Some(window) = self
+            .live_mut(window_id)
+            .filter(|window| window.menu.is_some())
+        else {
+            return false;
+        };
+        match key {
+            Key::Named(NamedKey::Escape) => window.close_menu(),
+            Key::Named(NamedKey::Down) => window.move_highlight(false),
+            Key::Named(NamedKey::Up) => window.move_highlight(true),
+            Key::Named(NamedKey::Return | NamedKey::Space) => {
+                if let Some(item) = window.highlight {
+                    self.clicked(window_id, item, now);
+                }
+            }
+            Key::Named(_) | Key::Printable(_) => {}
+        }
+        true
+    }
+
     /// Opens the menu that belongs to a control, at a point or below the control.
     pub(super) fn show_menu(&mut self, window_id: u32, owner: NodeId, at: Option<(i32, i32)>) {
         let Some(window) = self.live(window_id) else {

@@ -57,6 +57,22 @@ pub(crate) fn overflows(node: &Node) -> bool {
     extent(node).is_some_and(|(_, shown, held)| held > shown)
 }
 
+/// Scrolls a text area until the line with the caret is in view. Anything else shows its caret without scrolling.
+pub(super) fn reveal_caret(node: &mut Node) {
+    let Content::TextArea { value } = &node.control.content else {
+        return;
+    };
+    let bounds = node.control.bounds;
+    let lines = layout::lines(value, bounds);
+    let line = layout::line_of(&lines, node.selection.caret(value));
+    let shown = layout::lines_shown(bounds);
+    let first = usize::try_from(node.scroll / layout::LINE_HEIGHT).unwrap_or(0);
+    let first = first
+        .clamp((line + 1).saturating_sub(shown), line)
+        .min(lines.len().saturating_sub(shown));
+    node.scroll = i32::try_from(first).unwrap_or(0) * layout::LINE_HEIGHT;
+}
+
 /// Which part of what it holds a node shows, from 0 to 1: where that begins and how much it is. `None` when it shows all.
 pub(crate) fn shown_part(node: &Node) -> Option<(f64, f64)> {
     let (step, shown, held) = extent(node)?;

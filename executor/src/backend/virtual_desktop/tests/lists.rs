@@ -212,3 +212,29 @@ fn a_text_area_scrolls_by_lines() {
     verb(&desktop, &area, ElementVerb::ScrollUp).unwrap();
     assert!(picture() == top);
 }
+
+/// What is typed at the end of a long text is in the picture.
+#[test]
+fn a_text_area_follows_its_caret() {
+    let desktop = app_with(
+        "[[apps.windows.controls]]\nkind = \"text_area\"\nlabel = \"Area\"\nfocused = true\nbounds = [10, 50, 200, 100]\n",
+    );
+    let area = node(&desktop, "Main", roles::TEXT_AREA, "Area");
+    let type_in = |text: &str| {
+        let text = KeyCommand::Type(AppText::new(text));
+        desktop
+            .keys(&area.node_ref, &text, InputRoute::Window, &soon())
+            .unwrap();
+        desktop
+            .capture_window(window(&desktop, "Main").key, &soon())
+            .unwrap()
+    };
+    let before = type_in(&"line\n".repeat(20));
+    assert!(type_in("seen") != before);
+    write(&desktop, &area, "one line").unwrap();
+    let short = type_in("!");
+    assert!(
+        type_in("!") != short,
+        "a text that became short is shown from its start"
+    );
+}

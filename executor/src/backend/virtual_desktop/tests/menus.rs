@@ -130,3 +130,50 @@ fn one_radio_button_of_a_container_is_chosen() {
     .unwrap();
     assert_eq!((chosen("Red"), chosen("Blue")), (Some(false), Some(true)));
 }
+
+#[test]
+fn an_open_menu_takes_every_key() {
+    use maka_cu_protocol::keys::{Key, Modifiers, NamedKey};
+
+    let desktop = app_with(&format!(
+        "{}[[apps.windows.controls]]\nkind = \"context_menu\"\nid = \"menu\"\nin = \"f\"\n\
+         [[apps.windows.controls]]\nkind = \"menu_item\"\nin = \"menu\"\ntitle = \"Cut\"\nenabled = false\n\
+         [[apps.windows.controls]]\nkind = \"menu_item\"\nin = \"menu\"\ntitle = \"Copy\"\n{}{}",
+        control(
+            "text_field",
+            50,
+            "id = \"f\"\nlabel = \"F\"\nfocused = true"
+        ),
+        logs("on_press", "copied"),
+        log(90)
+    ));
+    let field = node(&desktop, "Main", roles::TEXT_FIELD, "F");
+    let send = |command: KeyCommand| {
+        let done = desktop.keys(&field.node_ref, &command, InputRoute::Window, &soon());
+        done.unwrap();
+    };
+    let strike = |key: NamedKey| {
+        send(KeyCommand::Chord {
+            key: Key::Named(key),
+            modifiers: Modifiers::NONE,
+        });
+    };
+    verb(&desktop, &field, ElementVerb::ShowMenu).unwrap();
+    send(KeyCommand::Type(AppText::new("x")));
+    strike(NamedKey::Escape);
+    assert!(menus(&desktop).is_empty());
+    assert_eq!(value(&reread(&desktop, &field).unwrap()), Some(""));
+
+    verb(&desktop, &field, ElementVerb::ShowMenu).unwrap();
+    let copy = node(&desktop, "Main", roles::MENU_ITEM, "Copy");
+    assert_eq!(copy.selected, Some(false));
+    strike(NamedKey::Down);
+    assert_eq!(
+        reread(&desktop, &copy).unwrap().selected,
+        Some(true),
+        "what is disabled is skipped"
+    );
+    strike(NamedKey::Return);
+    assert_eq!(logged(&desktop), "copied");
+    assert!(menus(&desktop).is_empty());
+}
