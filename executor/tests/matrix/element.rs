@@ -2,6 +2,7 @@
 
 use maka_cu::backend::Backend as _;
 use maka_cu::backend::perform::ElementCommand;
+use maka_cu::backend::tree::RawNode;
 use maka_cu_protocol::action::Pages;
 use maka_cu_protocol::geometry::{ScreenPoint, ScreenSize};
 use maka_cu_protocol::sets::{Direction, ElementVerb, Path};
@@ -14,7 +15,31 @@ const ACTION: Cell = clean(Path::AxAction);
 const ATTRIBUTE: Cell = clean(Path::AxAttribute);
 const SELECT: Cell = clean(Path::AxSelect);
 
+/// Nothing is done, something is so.
+const SO: Cell = clean(Path::None);
+
 pub(crate) const ROWS: &[Row] = &[
+    Row {
+        name: "a button has a frame inside the window",
+        run: |form| {
+            so(form, Find::Named("Push"), |node| {
+                node.frame.is_some_and(|frame| {
+                    frame.x() >= 0.0
+                        && frame.y() > 0.0
+                        && frame.x() + frame.width() <= form.bounds.width()
+                        && frame.y() + frame.height() <= form.bounds.height()
+                })
+            })
+        },
+        effect: Effect::Window(|_| true),
+        cells: |_, _| SO,
+    },
+    Row {
+        name: "a button that is scrolled out has no frame",
+        run: |form| so(form, Find::Named("Last"), |node| node.frame.is_none()),
+        effect: Effect::Window(|_| true),
+        cells: |_, _| SO,
+    },
     Row {
         name: "press a button",
         run: |form| press(form, Find::Named("Push")),
@@ -41,20 +66,14 @@ pub(crate) const ROWS: &[Row] = &[
     },
     Row {
         name: "the entry's text reads back",
-        run: |form| match form.find(Find::Named("Entry")) {
-            Some(node)
-                if node
-                    .value
-                    .as_ref()
-                    .is_some_and(|it| it.as_str() == "neu 😀 text") =>
-            {
-                Outcome::Done(Path::AxAttribute)
-            }
-            Some(_) => Outcome::Declined,
-            None => Outcome::NoControl,
+        run: |form| {
+            so(form, Find::Named("Entry"), |node| {
+                let value = node.value.as_ref().map(|value| value.as_str());
+                value == Some("neu 😀 text")
+            })
         },
         effect: Effect::Window(|_| true),
-        cells: |toolkit, _| except_chromium(toolkit, ATTRIBUTE),
+        cells: |toolkit, _| except_chromium(toolkit, SO),
     },
     Row {
         name: "read the selected text of a password",
@@ -312,6 +331,15 @@ fn scrolled(toolkit: Toolkit) -> Cell {
     match toolkit {
         Toolkit::Chromium => ACTION,
         Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::Qt5 | Toolkit::Qt6 => ATTRIBUTE,
+    }
+}
+
+/// Whether something is so about a control.
+fn so(form: &Form, find: Find, is_so: impl Fn(&RawNode) -> bool) -> Outcome {
+    match form.find(find) {
+        Some(node) if is_so(&node) => Outcome::Done(Path::None),
+        Some(_) => Outcome::Declined,
+        None => Outcome::NoControl,
     }
 }
 

@@ -9,7 +9,7 @@ use maka_cu::backend::Backend;
 use maka_cu::backend::desktop::WindowInfo;
 use maka_cu::backend::linux::LinuxDesktop;
 use maka_cu::backend::perform::{ElementCommand, PerformError, Performed};
-use maka_cu::backend::tree::{RawNode, RawTree, WalkBudget, WalkScope};
+use maka_cu::backend::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 use maka_cu::deadline::Deadline;
 use maka_cu_protocol::geometry::{ScreenPoint, ScreenRect};
 use maka_cu_protocol::ids::WindowKey;
@@ -86,7 +86,8 @@ impl Form {
         let title = format!("Form {}", toolkit.as_str());
         let key = window_of(&desktop, &title).key;
         let root = eventually("the form's accessible", || {
-            desktop.window_root(key, &soon()).unwrap()
+            // A program that is busy may not answer in time; it is asked again.
+            desktop.window_root(key, &soon()).ok().flatten()
         });
         let place = ScreenPoint::try_new(20.0, 30.0).unwrap();
         desktop
@@ -132,21 +133,29 @@ impl Form {
 
     pub(crate) fn tree(&self) -> RawTree {
         let root = eventually("the form's accessible", || {
-            self.desktop.window_root(self.key, &soon()).unwrap()
+            // A program that is busy may not answer in time; it is asked again.
+            self.desktop.window_root(self.key, &soon()).ok().flatten()
         });
-        self.desktop
-            .walk(&root, &WalkScope::Everything, &budget())
-            .unwrap()
+        self.whole(&root)
     }
 
     fn menu(&self) -> Option<RawTree> {
-        let root = self.desktop.window_root(self.key, &soon()).unwrap()?;
-        let bar = self.desktop.menu_bar(&root, &soon()).unwrap()?;
-        Some(
-            self.desktop
-                .walk(&bar, &WalkScope::Everything, &budget())
-                .unwrap(),
-        )
+        let root = self.tree().nodes.remove(0).node_ref;
+        let bar = eventually("an answer about the menu bar", || {
+            self.desktop.menu_bar(&root, &soon()).ok()
+        })?;
+        Some(self.whole(&bar))
+    }
+
+    /// A tree that misses nothing: of a busy program a part may be left out, and told to be.
+    fn whole(&self, root: &NodeRef) -> RawTree {
+        eventually("a whole tree", || {
+            let tree = self
+                .desktop
+                .walk(root, &WalkScope::Everything, &budget())
+                .ok()?;
+            (!tree.truncated_elements).then_some(tree)
+        })
     }
 
     pub(crate) fn find(&self, find: Find) -> Option<RawNode> {

@@ -22,6 +22,7 @@ mod table;
 
 use std::env;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use maka_desktop::{Desktop, DesktopOptions};
 
@@ -122,7 +123,7 @@ fn inside(toolkit: Toolkit) {
 fn look(form: &Form, row: &Row, expected: &Cell) -> String {
     let before = form.sides();
     let log = form.log();
-    let outcome = (row.run)(form);
+    let outcome = attempt(form, row, expected);
     let effect = match (outcome, expected) {
         // Only what should be seen is waited for.
         (Outcome::Done(_), Cell::Works { .. }) => seen(form, row.effect, &log),
@@ -161,6 +162,19 @@ fn look(form: &Form, row: &Row, expected: &Cell) -> String {
     }
 }
 
+/// Runs a row. Where it should work, a no is not taken for an answer at once: a busy program may have left a question
+/// unanswered, and a no promises that nothing was attempted.
+fn attempt(form: &Form, row: &Row, expected: &Cell) -> Outcome {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    loop {
+        let outcome = (row.run)(form);
+        let again = outcome == Outcome::Declined && matches!(expected, Cell::Works { .. });
+        if !again || Instant::now() > give_up {
+            return outcome;
+        }
+    }
+}
+
 /// Waits until the effect is there. `false` when it never comes.
 fn seen(form: &Form, effect: Effect, log: &form::Log) -> bool {
     let shows = |start: &str| {
@@ -183,7 +197,7 @@ fn seen(form: &Form, effect: Effect, log: &form::Log) -> bool {
         }
         Effect::Selected(name, text) => form
             .find(form::Find::Named(name))
-            .and_then(|node| form.desktop.selected_text(&node.node_ref, &soon()).unwrap())
+            .and_then(|node| form.desktop.selected_text(&node.node_ref, &soon()).ok()?)
             .is_some_and(|selected| selected.as_str() == text),
         Effect::Window(is_so) => is_so(form),
     };

@@ -115,6 +115,10 @@ pub(crate) enum Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // A row that only looks.
+            Self::Works {
+                path: Path::None, ..
+            } => formatter.write_str("yes"),
             Self::Works { path, sides } if sides.is_empty() => write!(formatter, "`{path}`"),
             Self::Works { path, sides } => {
                 let sides: Vec<_> = sides.iter().map(|side| side.as_str()).collect();
