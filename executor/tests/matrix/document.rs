@@ -19,6 +19,9 @@ wire's word for the case), and that nothing happened; \"`cg_event_global` only\"
 move the pointer and change the active window. \"–\" means that the toolkit has no such control in its tree. Where a
 full-screen window above makes a difference, the cell tells both.
 
+The GTK 3 form was started with `GDK_CORE_DEVICE_EVENTS` in its environment, as the executor starts programs; for point input,
+one that was started without is like GTK 4.
+
 Measured with GTK 3.24.38, GTK 4.8.3, Qt 5.15.8, Qt 6.4.2 and Chromium under openbox.
 
 ";
