@@ -247,7 +247,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// of the binding, and never twice for one request by the back end itself.
     ///
     /// # Errors
-    /// [`PerformError::NotActionable`] and [`PerformError::Refused`] promise that nothing happened; whatever cannot
+    /// [`PerformError::NotActionable`], [`PerformError::TimedOut`] and [`PerformError::Refused`] promise that nothing happened; whatever cannot
     /// promise that is [`PerformError::Unknown`].
     fn perform(
         &self,

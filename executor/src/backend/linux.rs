@@ -486,9 +486,7 @@ impl Backend for LinuxDesktop {
         let LinuxNode::Accessible(node) = node else {
             return Err(PerformError::NotActionable);
         };
-        let bus = self
-            .bus(deadline)
-            .map_err(|_| PerformError::NotActionable)?;
+        let bus = self.bus(deadline).map_err(|_| PerformError::TimedOut)?;
         self.block_on(input::perform(&bus, node, command, deadline))
     }
 

@@ -72,6 +72,9 @@ pub enum PerformError {
     /// The node does not offer this action (any more). Nothing happened, nothing was attempted.
     #[error("the element does not offer that action")]
     NotActionable,
+    /// What had to be asked first was not answered in time. Nothing happened, nothing was attempted.
+    #[error("the application did not answer in time")]
+    TimedOut,
     /// It was attempted by this path and the application or the system rejected it. Nothing happened.
     #[error("the application refused the action")]
     Refused {

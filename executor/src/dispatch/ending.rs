@@ -71,6 +71,7 @@ impl Deed<'_> {
         };
         let performed = match performance {
             Performance::Done(performed) => performed,
+            Performance::TimedOut => return Err(DomainCode::Timeout.into()),
             Performance::Aborted => return Err(DomainCode::Aborted.into()),
             Performance::NotActionable => return Err(DomainCode::ElementNotActionable.into()),
             Performance::Failed { path } => {

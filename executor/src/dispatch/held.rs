@@ -41,7 +41,10 @@ impl HeldButtons {
     ) {
         let happened = match performance {
             Performance::Done(_) | Performance::Unknown { .. } => true,
-            Performance::NotActionable | Performance::Aborted | Performance::Failed { .. } => false,
+            Performance::NotActionable
+            | Performance::TimedOut
+            | Performance::Aborted
+            | Performance::Failed { .. } => false,
         };
         let certain = matches!(performance, Performance::Done(_));
         match command.gesture {

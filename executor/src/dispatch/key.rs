@@ -99,6 +99,7 @@ fn acquire(
         Ok(false)
         | Err(
             PerformError::NotActionable
+            | PerformError::TimedOut
             | PerformError::Refused { .. }
             | PerformError::Unknown { .. },
         ) => Err(DomainCode::FocusChanged.into()),

@@ -30,6 +30,8 @@ pub enum Performance {
     Done(Performed),
     /// The element does not offer the action; nothing was attempted.
     NotActionable,
+    /// The element could not be asked in time; nothing was attempted.
+    TimedOut,
     /// The request was cancelled before the first was sent; nothing happened.
     Aborted,
     /// The first was rejected; nothing happened.
@@ -106,7 +108,7 @@ pub fn perform(
     let mut delivered = None;
     for _ in 0..plan.times {
         let done = match deadline.is_cancelled() {
-            true => Err(PerformError::NotActionable),
+            true => Err(PerformError::TimedOut),
             false => executor
                 .backend()
                 .perform(&bound.node, &plan.command, &deadline),
@@ -127,8 +129,13 @@ impl Performance {
         match done {
             Ok(performed) => Self::Done(performed),
             // Whether it is actionable was asked with no time left to hear the answer.
-            Err(PerformError::NotActionable) if deadline.is_cancelled() => Self::Aborted,
+            Err(PerformError::NotActionable | PerformError::TimedOut)
+                if deadline.is_cancelled() =>
+            {
+                Self::Aborted
+            }
             Err(PerformError::NotActionable) => Self::NotActionable,
+            Err(PerformError::TimedOut) => Self::TimedOut,
             Err(PerformError::Refused { path }) => Self::Failed { path },
             Err(PerformError::Unknown { path }) => Self::Unknown { path },
         }

@@ -225,6 +225,8 @@ pub(crate) fn outcome(done: Result<Performed, PerformError>) -> Outcome {
     match done {
         Ok(done) => Outcome::Done(done.path),
         Err(PerformError::NotActionable) => Outcome::Declined,
+        // A machine that is too busy for the measurement is no fact about the toolkit.
+        Err(PerformError::TimedOut) => panic!("the program did not answer in time"),
         Err(PerformError::Refused { path }) => Outcome::Refused(path),
         Err(PerformError::Unknown { path }) => Outcome::Unknown(path),
     }

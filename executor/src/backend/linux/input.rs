@@ -114,7 +114,7 @@ pub(super) async fn perform(
 ) -> Result<Performed, PerformError> {
     // A call that is sent with no time left would be acted on without anybody waiting for it.
     if deadline.is_over() {
-        return Err(PerformError::NotActionable);
+        return Err(PerformError::TimedOut);
     }
     let attempt = Attempt {
         bus,
@@ -136,9 +136,12 @@ pub(super) async fn perform(
     }
 }
 
-/// A question before anything is attempted: every failure is a plain no.
-pub(super) fn not_actionable(_: CallError) -> PerformError {
-    PerformError::NotActionable
+/// A question before anything is attempted: every failure is a no, and a program that is late may say yes another time.
+pub(super) fn not_actionable(error: CallError) -> PerformError {
+    match error {
+        CallError::Timeout | CallError::NoReply | CallError::Lost => PerformError::TimedOut,
+        CallError::Gone | CallError::Rejected | CallError::Malformed => PerformError::NotActionable,
+    }
 }
 
 async fn act(attempt: &Attempt<'_>, verb: ElementVerb) -> Result<Performed, PerformError> {
