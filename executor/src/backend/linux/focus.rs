@@ -13,6 +13,7 @@ use super::bracket::Bracket;
 use super::bus::{Bus, CALL_TIMEOUT};
 use super::front::{bring, give_back};
 use super::node::AccessibleNode;
+use super::pointer::{BELIEVED_WITHIN, shows_active};
 use super::reader::Reader;
 use super::routes::Listener;
 use super::vocabulary::State;
@@ -42,8 +43,12 @@ pub(super) fn focus(
             if !Listener::of_keys(node.context.toolkit).hears_keys() {
                 return Ok(false);
             }
-            let _bracket =
-                Bracket::open(&desktop.display, window, deadline).map_err(|_| refused)?;
+            let bracket = Bracket::open(&desktop.display, window, deadline).map_err(|_| refused)?;
+            let root = node.ancestors().last().map_or(node, |root| root);
+            let patience = deadline.at_most(BELIEVED_WITHIN);
+            if bracket.is_open() && !shows_active(desktop, root, &patience) {
+                return Ok(false);
+            }
             Ok(desktop.block_on(grab(&bus, node, deadline)))
         }
         InputRoute::Global => {

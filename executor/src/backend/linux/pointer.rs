@@ -13,7 +13,7 @@ use super::LinuxDesktop;
 use super::display::{Display, unreadable};
 use super::front::{Before, RealHand, bring, give_back, look};
 use super::hand::{Button, Halt, Hand as _, make};
-use super::node::LinuxNode;
+use super::node::{AccessibleNode, LinuxNode};
 use super::reader::Reader;
 use super::sent::{Grip, SentHand};
 use super::vocabulary::State;
@@ -27,7 +27,7 @@ use crate::deadline::Deadline;
 /// How often a waiting request looks whether its turn has come.
 const TURN: Duration = Duration::from_millis(10);
 /// A program that does not believe by then is blocked, as by a dialog of its own, or hangs.
-const BELIEVED_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const BELIEVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The turn to send input, and what the last one left.
 #[derive(Debug, Default)]
@@ -247,10 +247,21 @@ fn is_believed(desktop: &LinuxDesktop, key: WindowKey, deadline: &Deadline) -> b
         return true;
     }
     let root = desktop.window_root(key, &patience).ok().flatten();
-    let Some(LinuxNode::Accessible(root)) = root.as_ref().and_then(NodeRef::downcast) else {
-        return false;
-    };
-    let Ok(bus) = desktop.bus(&patience) else {
+    match root.as_ref().and_then(NodeRef::downcast) {
+        Some(LinuxNode::Accessible(root)) => shows_active(desktop, root, &patience),
+        Some(LinuxNode::Window(_)) | None => false,
+    }
+}
+
+/// Waits until the window of this root shows that it is active, as it does once it has read that it has the focus. What is
+/// said to it on the accessibility bus may overtake that, and a window that is still in the background then asks to be
+/// brought to the front.
+pub(super) fn shows_active(
+    desktop: &LinuxDesktop,
+    root: &AccessibleNode,
+    patience: &Deadline,
+) -> bool {
+    let Ok(bus) = desktop.bus(patience) else {
         return false;
     };
     let reader = Reader::new(&bus, root.context.toolkit, patience.clone());
