@@ -363,3 +363,16 @@ pub(crate) fn subject(from: &plain::Subject) -> wit::Subject {
         plain::Subject::Event(event) => wit::Subject::Event(cdp(event)),
     }
 }
+
+pub(crate) fn review(from: &plain::Review) -> wit::Review {
+    let plain::Review {
+        head: common,
+        admitted_rules,
+        subject: reviewed,
+    } = from;
+    wit::Review {
+        head: head(common),
+        admitted_rules: admitted_rules.clone(),
+        subject: subject(reviewed),
+    }
+}

@@ -114,6 +114,7 @@ impl Engine {
                 return Ran {
                     result: Err(HostCode::PolicyInternal),
                     fuel: 0,
+                    memory_bytes: 0,
                     elapsed: started.elapsed(),
                 };
             }
@@ -127,6 +128,7 @@ impl Engine {
         Ran {
             result,
             fuel,
+            memory_bytes: store.data().used,
             elapsed: started.elapsed(),
         }
     }
@@ -137,6 +139,7 @@ impl Engine {
             &self.inner.engine,
             Guard {
                 memory,
+                used: 0,
                 refused: false,
             },
         );
@@ -233,6 +236,8 @@ pub(crate) struct Caps {
 pub(crate) struct Ran<R> {
     pub(crate) result: Result<R, HostCode>,
     pub(crate) fuel: u64,
+    /// Linear memory of the instance at its end; memory never shrinks.
+    pub(crate) memory_bytes: usize,
     pub(crate) elapsed: Duration,
 }
 
@@ -241,6 +246,7 @@ pub(crate) struct Ran<R> {
 #[derive(Debug)]
 pub(crate) struct Guard {
     memory: usize,
+    used: usize,
     refused: bool,
 }
 
@@ -257,11 +263,14 @@ impl Guard {
 impl ResourceLimiter for Guard {
     fn memory_growing(
         &mut self,
-        _current: usize,
+        current: usize,
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let granted = desired <= self.memory;
+        if granted {
+            self.used += desired.saturating_sub(current);
+        }
         self.grant(granted)
     }
 

@@ -5,9 +5,9 @@
 //! knows: decision id, time, generation, method and fingerprint.
 
 pub use maka_floor::facts::{
-    Action, Authority, Caller, Claim, Dispatch, DispatchResult, Effect, ElementArgs, ElementRow,
-    Grant, Head, KeyArgs, Meter, Outcome, Path, PointArgs, Rect, Review, SnapshotRow,
-    SnapshotState, Subject, Target, TextArgs, Tier, TierPaths,
+    Action, Authority, Caller, Cdp, CdpResult, Claim, Dispatch, DispatchResult, Effect,
+    ElementArgs, ElementRow, Grant, Head, KeyArgs, Meter, Outcome, PageRow, Path, PointArgs, Rect,
+    Review, SnapshotRow, SnapshotState, Subject, Target, TextArgs, Tier, TierPaths, UrlFact,
 };
 
 use crate::digest::Digest;

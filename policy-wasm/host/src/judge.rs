@@ -522,7 +522,7 @@ fn module_row<'a, O>(
     decision: Decision,
     code: Option<String>,
 ) -> ModuleRow<'a> {
-    let names = &module.manifest().rules;
+    let table = &module.manifest().rules;
     ModuleRow {
         name: module.name(),
         digest: module.digest().to_string(),
@@ -532,8 +532,8 @@ fn module_row<'a, O>(
         rules: said
             .rules
             .iter()
-            .filter_map(|rule| names.get(usize::from(*rule)))
-            .map(String::as_str)
+            .filter_map(|rule| table.get(usize::from(*rule)))
+            .map(|rule| rule.id.as_str())
             .collect(),
         fuel: said.fuel,
         us: micros(said.elapsed),

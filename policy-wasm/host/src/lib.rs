@@ -40,3 +40,4 @@ pub mod permit;
 pub mod prebuilt;
 pub mod schema;
 pub mod set;
+pub mod trial;

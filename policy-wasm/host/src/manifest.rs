@@ -8,15 +8,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::codes::{DenyCode, Retry};
+use crate::digest::Digest;
 use crate::obligation::ObligationKind;
 
 /// The name of the custom section.
 pub const SECTION: &str = "maka-policy-manifest";
 
 const SCHEMA: &str = "maka.policy.manifest/1";
-const ABI: &str = "maka:policy@1";
+/// The contract that a manifest has to name.
+pub const ABI: &str = "maka:policy@1";
 /// Facts beyond the ordinary ones that a policy can ask for.
-const KNOWN_FACTS: &[&str] = &["typed-text"];
+pub const KNOWN_FACTS: &[&str] = &["typed-text"];
 const MAX_BYTES: usize = 256 << 10;
 const MAX_ROWS: usize = 1_024;
 
@@ -79,8 +81,10 @@ pub struct Manifest {
     pub version: String,
     /// The hooks it is called for.
     pub hooks: Vec<Hook>,
-    /// The ids of its rules, in table order.
-    pub rules: Vec<String>,
+    /// Facts beyond the ordinary ones that it asks for.
+    pub facts: Vec<String>,
+    /// Its rules, in table order.
+    pub rules: Vec<RuleRow>,
     /// Its own refusals.
     pub denials: Vec<DenialRow>,
     /// The obligations it may set.
@@ -91,6 +95,18 @@ pub struct Manifest {
     pub fuel: u64,
     /// Linear memory, in bytes.
     pub memory_bytes: u64,
+    /// The digest of the fixtures it was tested with.
+    pub fixtures_digest: Option<Digest>,
+}
+
+/// A rule of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleRow {
+    /// Its id, in verdicts and in the log.
+    pub id: String,
+    /// What it demands, in one sentence.
+    pub doc: String,
 }
 
 /// A refusal of a policy.
@@ -113,20 +129,13 @@ struct Raw {
     abi: String,
     hooks: Vec<Hook>,
     facts: Vec<String>,
-    rules: Vec<RawRule>,
+    rules: Vec<RuleRow>,
     denials: Vec<RawDenial>,
     obligations: Vec<String>,
     settings_schema: Map<String, Value>,
     limits: RawLimits,
     #[serde(default)]
     fixtures_digest: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    id: String,
-    doc: String,
 }
 
 #[derive(Deserialize)]
@@ -188,12 +197,11 @@ impl Manifest {
         require(raw.abi == ABI, "/abi")?;
         require(is_name(&raw.name), "/name")?;
         require(is_name(&raw.version), "/version")?;
-        require(
-            raw.fixtures_digest
-                .as_ref()
-                .is_none_or(|digest| digest.parse::<crate::digest::Digest>().is_ok()),
-            "/fixtures_digest",
-        )?;
+        let fixtures_digest = raw
+            .fixtures_digest
+            .map(|digest| digest.parse::<Digest>())
+            .transpose()
+            .map_err(|_| ManifestError::Field("/fixtures_digest"))?;
         require(
             !raw.hooks.is_empty() && is_unique(raw.hooks.iter()),
             "/hooks",
@@ -244,12 +252,14 @@ impl Manifest {
             name: raw.name,
             version: raw.version,
             hooks: raw.hooks,
-            rules: raw.rules.into_iter().map(|rule| rule.id).collect(),
+            facts: raw.facts,
+            rules: raw.rules,
             denials,
             obligations,
             settings_schema: Value::Object(raw.settings_schema),
             fuel: raw.limits.fuel,
             memory_bytes,
+            fixtures_digest,
         })
     }
 

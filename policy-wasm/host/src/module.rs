@@ -169,6 +169,7 @@ pub(crate) struct Said<O> {
     pub(crate) opinion: O,
     pub(crate) rules: Vec<u16>,
     pub(crate) fuel: u64,
+    pub(crate) memory_bytes: usize,
     pub(crate) elapsed: Duration,
 }
 
@@ -205,11 +206,7 @@ impl Module {
         if manifest.name != source.name {
             return Err(LoadError::NameMismatch);
         }
-        schema::check(&manifest.settings_schema, &source.settings)?;
-        let settings = canonical::text(&source.settings)?;
-        if settings.len() > limits::SETTINGS_BYTES {
-            return Err(LoadError::SettingsTooLarge);
-        }
+        let settings = checked_settings(&manifest, &source.settings)?;
         let component = compile(engine, source.bytes)?;
         let pre = link(engine, &component)?;
         let prepared = prepare(engine, &pre, &manifest, &settings)?;
@@ -225,6 +222,38 @@ impl Module {
         };
         let module = Self {
             inner: Arc::new(inner),
+        };
+        module.first_decision(engine)?;
+        Ok(module)
+    }
+
+    /// The same policy with other settings, without another compilation.
+    ///
+    /// # Errors
+    ///
+    /// When the settings are not accepted, or the policy fails with them.
+    pub fn with_settings(&self, engine: &Engine, settings: &Value) -> Result<Self, LoadError> {
+        let Inner {
+            manifest,
+            digest,
+            settings_digest: _,
+            mode,
+            is_floor,
+            pre,
+            prepared: _,
+        } = &*self.inner;
+        let settings = checked_settings(manifest, settings)?;
+        let prepared = prepare(engine, pre, manifest, &settings)?;
+        let module = Self {
+            inner: Arc::new(Inner {
+                manifest: manifest.clone(),
+                digest: *digest,
+                settings_digest: Digest::of(settings.as_bytes()),
+                mode: *mode,
+                is_floor: *is_floor,
+                pre: pre.clone(),
+                prepared,
+            }),
         };
         module.first_decision(engine)?;
         Ok(module)
@@ -318,7 +347,7 @@ impl Module {
         self.checked(ran, Self::review_opinion)
     }
 
-    fn wants(&self, hook: Hook) -> bool {
+    pub(crate) fn wants(&self, hook: Hook) -> bool {
         self.inner.manifest.hooks.contains(&hook)
     }
 
@@ -337,6 +366,7 @@ impl Module {
         let Ran {
             result,
             fuel,
+            memory_bytes,
             elapsed,
         } = ran;
         let (opinion, rules) = match result {
@@ -350,6 +380,7 @@ impl Module {
             opinion,
             rules,
             fuel,
+            memory_bytes,
             elapsed,
         }
     }
@@ -457,6 +488,7 @@ impl<O> Said<O> {
             opinion,
             rules: Vec::new(),
             fuel: 0,
+            memory_bytes: 0,
             elapsed: Duration::ZERO,
         }
     }
@@ -505,6 +537,51 @@ fn compile(engine: &Engine, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
             "the compiler panicked",
         ))),
     }
+}
+
+/// What a component wants and offers on its outermost level, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surface {
+    /// What it imports. A policy has none.
+    pub imports: Vec<String>,
+    /// What it exports. A policy has the interface of the hooks.
+    pub exports: Vec<String>,
+}
+
+impl Surface {
+    /// Compiles a component to read its types; nothing of it runs. Blocks for the time of a compilation.
+    ///
+    /// # Errors
+    ///
+    /// When it is too large or does not compile.
+    pub fn read(engine: &Engine, bytes: Arc<[u8]>) -> Result<Self, LoadError> {
+        if bytes.len() as u64 > engine.limits().module_bytes {
+            return Err(LoadError::TooLarge);
+        }
+        let component = compile(engine, bytes)?;
+        let wasmtime = engine.wasmtime();
+        let ty = component.component_type();
+        Ok(Self {
+            imports: ty
+                .imports(wasmtime)
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+            exports: ty
+                .exports(wasmtime)
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+        })
+    }
+}
+
+/// The canonical text of settings that fit the policy's schema.
+fn checked_settings(manifest: &Manifest, settings: &Value) -> Result<String, LoadError> {
+    schema::check(&manifest.settings_schema, settings)?;
+    let settings = canonical::text(settings)?;
+    if settings.len() > limits::SETTINGS_BYTES {
+        return Err(LoadError::SettingsTooLarge);
+    }
+    Ok(settings)
 }
 
 fn link(engine: &Engine, component: &Component) -> Result<PolicyPre<Guard>, LoadError> {

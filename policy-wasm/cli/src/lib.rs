@@ -1,0 +1,29 @@
+//! What the author of a policy does at a command line: look at a policy, check it, run it, test it, measure it.
+//!
+//! The crate owns the fixture format and how things are said to a person. It deliberately knows nothing of how a policy
+//! is judged: loading, running and combining are `maka-policy-host`'s, so that what an author sees is what the gateway
+//! does. It forwards nothing and talks to no gateway.
+//!
+//! **Invariant:** a policy or a fixture that is not understood is never counted as passed.
+
+pub mod advice;
+pub mod check;
+pub mod command_line;
+pub mod error;
+pub mod inspect;
+pub mod reference;
+pub mod report;
+pub mod workbench;
+
+use command_line::{Command, CommandLine};
+use report::Report;
+
+/// Carries out a command. Blocks for the time of a compilation or more.
+#[must_use]
+pub fn run(command_line: &CommandLine) -> Report {
+    let result = match &command_line.command {
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+    };
+    result.unwrap_or_else(|error| Report::bad_input(&error))
+}
