@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::advice::Advice;
 use crate::command_line::CheckArguments;
 use crate::error::InputError;
-use crate::report::{Exit, Report, chain};
+use crate::report::{Exit, Report, chain, plain};
 use crate::workbench::Workbench;
 
 /// Carries out the command.
@@ -72,7 +72,7 @@ fn list(names: &[String]) -> String {
     let mut shown: Vec<_> = names
         .iter()
         .take(SHOWN)
-        .map(|name| format!("`{}`", name.escape_debug()))
+        .map(|name| format!("`{}`", plain(name)))
         .collect();
     if names.len() > SHOWN {
         shown.push(format!("and {} more", names.len() - SHOWN));

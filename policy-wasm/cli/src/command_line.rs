@@ -1,5 +1,7 @@
 //! What can be asked for, and the help that says so.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::reference::Reference;
@@ -9,6 +11,21 @@ const EXIT_CODES: &str = "A policy is named by its file, or as prebuilt:maka-flo
 
 Exit codes: 0 passed, 1 a case failed, 2 bad input (a policy that is refused, a fixture with a mistake, a wrong flag),
 3 coverage under the minimum.";
+
+const FIXTURE: &str = "A fixture is a YAML or JSON file. Its first document begins with the header; every document is a case:
+
+  schema: maka.policy.fixture/1
+  name: a spent snapshot is refused
+  mirror:                                  # what the gateway remembers
+    - {id: s1, state: spent}
+  call:                                    # what is asked for
+    hook: admit-dispatch                   # or admit-cdp, review-result
+    method: dispatch.element
+    claim: {snapshot: s1, element: e1, element_digest: d1}
+  expect: {decision: deny, code: snapshot_spent, rules: [snap.state]}
+
+Instead of `call` and `expect` a case can have `steps`, a list of them that share the mirror. Everything else takes a
+default; policy-wasm/README.md has the table. Unknown keys are mistakes.";
 
 /// Look at, check, run, test and measure a policy, the way a gateway would judge with it.
 #[derive(Debug, Parser)]
@@ -26,6 +43,12 @@ pub enum Command {
     Inspect(InspectArguments),
     /// Say whether a gateway would load a policy, and what to write instead where it would not.
     Check(CheckArguments),
+    /// Explain one call: what every policy says, by which rules, and what that costs.
+    #[command(after_long_help = FIXTURE)]
+    Run(RunArguments),
+    /// Run fixtures against a policy, and say where it does not do what they expect.
+    #[command(after_long_help = FIXTURE)]
+    Test(TestArguments),
 }
 
 /// What `inspect` takes.
@@ -49,6 +72,52 @@ pub struct CheckArguments {
     /// Print one JSON object (maka.policy.check/1).
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
+}
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The policy. The floor is asked before it, as in a gateway.
+    pub policy: Reference,
+    /// The file with the call; its `expect` may be left out.
+    pub fixture: PathBuf,
+    /// The case of that file.
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
+    /// A policy that is asked after the first one. May be repeated.
+    #[arg(long, value_name = "POLICY")]
+    pub with: Vec<Reference>,
+    /// Print one JSON object (maka.policy.run/1).
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
+}
+
+/// What `test` takes.
+#[derive(Debug, Args)]
+pub struct TestArguments {
+    /// The policy. It is asked alone: what the floor says is tested with the floor.
+    pub policy: Reference,
+    /// Fixture files, and folders of them.
+    #[arg(required = true)]
+    pub fixtures: Vec<PathBuf>,
+    /// Print one JSON object (maka.policy.test/1).
+    #[arg(long)]
+    pub json: bool,
+    /// List the rules that were not seen both in a passing case that allows and in one that refuses.
+    #[arg(long)]
+    pub coverage: bool,
+    /// End with 3 when fewer rules than this are covered, in percent.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub min: Option<u8>,
+    /// Flip one fact at a time in every passing case, and fail those whose verdict depends on none.
+    #[arg(long)]
+    pub mutate: bool,
     #[command(flatten)]
     #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
     pub load: LoadOptions,

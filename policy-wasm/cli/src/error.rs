@@ -6,6 +6,7 @@ use maka_policy_host::engine::EngineError;
 use maka_policy_host::module::LoadError;
 
 use crate::advice::Advice;
+use crate::fixture::FixtureError;
 
 /// Why a command cannot do its work.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,50 @@ pub enum InputError {
         #[source]
         source: Box<LoadError>,
     },
+    /// A fixture has a mistake.
+    #[error(transparent)]
+    Fixture(FixtureError),
+    /// There is no fixture to run.
+    #[error("`{path}` has no fixtures; write one with the header `schema: maka.policy.fixture/1`")]
+    NoFixtures {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file in a folder of fixtures is none.
+    #[error(
+        "`{path}` is no fixture; name fixtures *.yaml, *.yml or *.json, and keep other files elsewhere"
+    )]
+    NotFixture {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A policy refuses the settings of a case.
+    #[error("{}:{line}: the settings of this case are refused", file.display())]
+    CaseSettings {
+        /// The file.
+        file: PathBuf,
+        /// The first line of the case.
+        line: usize,
+        /// Why.
+        #[source]
+        source: Box<LoadError>,
+    },
+    /// A step does not say what has to come of it.
+    #[error("{}:{line}: `expect` is missing; write what has to come of this call", file.display())]
+    NoExpectation {
+        /// The file.
+        file: PathBuf,
+        /// The first line of the step.
+        line: usize,
+    },
+    /// A file has several cases, and none of them was chosen.
+    #[error("choose one case of `{path}` with --case NAME; there are {names}")]
+    WhichCase {
+        /// The file.
+        path: PathBuf,
+        /// Their names.
+        names: String,
+    },
 }
 
 impl InputError {
@@ -61,12 +106,19 @@ impl InputError {
     #[must_use]
     pub fn advice(&self) -> Option<String> {
         match self {
-            Self::Refused { source, .. } => Some(Advice::of(source).lines()),
+            Self::Refused { source, .. } | Self::CaseSettings { source, .. } => {
+                Some(Advice::of(source).lines())
+            }
             Self::Read { .. }
             | Self::TooLarge { .. }
             | Self::NotBuiltIn { .. }
             | Self::SettingsJson { .. }
-            | Self::Engine(_) => None,
+            | Self::Engine(_)
+            | Self::Fixture(_)
+            | Self::NoFixtures { .. }
+            | Self::NotFixture { .. }
+            | Self::NoExpectation { .. }
+            | Self::WhichCase { .. } => None,
         }
     }
 }

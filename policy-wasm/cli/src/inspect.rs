@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::command_line::InspectArguments;
 use crate::error::InputError;
-use crate::report::{Exit, Report};
+use crate::report::{Exit, Report, plain};
 use crate::workbench::Workbench;
 
 /// Carries out the command.
@@ -97,12 +97,7 @@ impl Inspected<'_> {
         let fixtures = manifest
             .fixtures_digest
             .map_or_else(|| "no digest".to_owned(), |digest| digest.to_string());
-        let escaped = |names: &[String]| {
-            names
-                .iter()
-                .map(|name| name.escape_debug().to_string())
-                .collect::<Vec<_>>()
-        };
+        let escaped = |names: &[String]| names.iter().map(|name| plain(name)).collect::<Vec<_>>();
         let rows = [
             ("digest", self.digest.to_string()),
             ("size", format!("{} bytes", self.bytes)),

@@ -9,10 +9,16 @@
 pub mod advice;
 pub mod check;
 pub mod command_line;
+pub mod coverage;
 pub mod error;
+pub mod explain;
+pub mod fixture;
 pub mod inspect;
+pub mod mutate;
+pub mod outcome;
 pub mod reference;
 pub mod report;
+pub mod suite;
 pub mod workbench;
 
 use command_line::{Command, CommandLine};
@@ -24,6 +30,8 @@ pub fn run(command_line: &CommandLine) -> Report {
     let result = match &command_line.command {
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::Run(arguments) => explain::run(arguments),
+        Command::Test(arguments) => suite::run(arguments),
     };
     result.unwrap_or_else(|error| Report::bad_input(&error))
 }

@@ -80,3 +80,16 @@ pub fn chain(error: &dyn Error) -> String {
     text.push('\n');
     text
 }
+
+/// A text without control characters, so that what a file or a policy says cannot steer a terminal.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let shown = text.chars().map(|char| {
+        if char.is_control() || ('\u{200b}'..='\u{202f}').contains(&char) {
+            '\u{fffd}'
+        } else {
+            char
+        }
+    });
+    shown.collect()
+}

@@ -10,13 +10,14 @@ use clap::Args;
 use maka_policy_host::digest::Digest;
 use maka_policy_host::engine::Engine;
 use maka_policy_host::limits::Limits;
-use maka_policy_host::manifest::{Ceiling, KNOWN_FACTS, Manifest};
+use maka_policy_host::manifest::{Ceiling, KNOWN_FACTS, Manifest, RuleRow};
 use maka_policy_host::module::{LoadError, Mode, Module, ModuleSource, Surface};
 use maka_policy_host::prebuilt;
 use maka_policy_host::set::Floor;
 use serde_json::{Value, json};
 
 use crate::error::InputError;
+use crate::fixture::Case;
 use crate::reference::{Reference, read_file};
 
 /// The largest file of settings.
@@ -113,6 +114,17 @@ impl Workbench {
         Manifest::read(bytes, ceiling).map_err(|error| refused(reference, error.into()))
     }
 
+    /// The rules of a policy. Nothing is compiled for it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or has no manifest that can be understood.
+    pub fn rules(&self, reference: &Reference) -> Result<Vec<RuleRow>, InputError> {
+        let bytes = self.read(reference)?;
+        self.manifest(reference, &bytes)
+            .map(|manifest| manifest.rules)
+    }
+
     /// What a component imports and exports.
     ///
     /// # Errors
@@ -128,11 +140,7 @@ impl Workbench {
     ///
     /// When it cannot be read, or is refused.
     pub fn load(&self, reference: &Reference) -> Result<Module, InputError> {
-        let settings = match &self.options.settings {
-            Some(path) => read_settings(path)?,
-            None => json!({}),
-        };
-        self.load_with(reference, settings)
+        self.load_with(reference, self.settings()?)
     }
 
     /// Loads a policy with these settings.
@@ -146,14 +154,40 @@ impl Workbench {
             .map_err(|error| refused(reference, error))
     }
 
-    /// The floor, with default settings.
+    /// A policy that is asked under the settings of several cases.
     ///
     /// # Errors
     ///
-    /// When this machine cannot run it.
-    pub fn floor(&self) -> Result<Floor, InputError> {
-        Floor::load(&self.engine, &json!({}))
+    /// When it cannot be read, or is refused.
+    pub fn policies(&self, reference: &Reference) -> Result<Policies<'_>, InputError> {
+        let base = self.load(reference)?;
+        Ok(Policies {
+            bench: self,
+            base,
+            prepared: Vec::new(),
+        })
+    }
+
+    /// The floor with these settings.
+    ///
+    /// # Errors
+    ///
+    /// When they are refused, or this machine cannot run it.
+    pub fn floor(&self, settings: &Value) -> Result<Floor, InputError> {
+        Floor::load(&self.engine, settings)
             .map_err(|error| refused(&Reference::BuiltIn(prebuilt::Prebuilt::Floor), error))
+    }
+
+    /// The settings of the command line.
+    ///
+    /// # Errors
+    ///
+    /// When their file cannot be read, or is no JSON.
+    pub fn settings(&self) -> Result<Value, InputError> {
+        self.options
+            .settings
+            .as_deref()
+            .map_or_else(|| Ok(json!({})), read_settings)
     }
 
     fn build(&self, bytes: Arc<[u8]>, settings: Value) -> Result<Module, LoadError> {
@@ -183,6 +217,46 @@ impl Workbench {
                 granted_facts: self.options.grant_fact.clone(),
             },
         )
+    }
+}
+
+/// One policy under the settings of several cases; it is compiled once.
+#[derive(Debug)]
+pub struct Policies<'a> {
+    bench: &'a Workbench,
+    base: Module,
+    prepared: Vec<(Value, Module)>,
+}
+
+impl Policies<'_> {
+    /// The policy with the settings of the command line.
+    #[must_use]
+    pub fn base(&self) -> &Module {
+        &self.base
+    }
+
+    /// The policy with the settings of this case.
+    ///
+    /// # Errors
+    ///
+    /// When the settings are refused.
+    pub fn with(&mut self, case: &Case) -> Result<Module, InputError> {
+        let Some(settings) = &case.settings else {
+            return Ok(self.base.clone());
+        };
+        if let Some((_, module)) = self.prepared.iter().find(|(known, _)| known == settings) {
+            return Ok(module.clone());
+        }
+        let module = self
+            .base
+            .with_settings(self.bench.engine(), settings)
+            .map_err(|source| InputError::CaseSettings {
+                file: case.file.clone(),
+                line: case.line,
+                source: Box::new(source),
+            })?;
+        self.prepared.push((settings.clone(), module.clone()));
+        Ok(module)
     }
 }
 

@@ -289,7 +289,9 @@ impl Module {
         self.inner.mode
     }
 
-    pub(crate) fn is_floor(&self) -> bool {
+    /// Whether it is the floor that is part of the product.
+    #[must_use]
+    pub fn is_floor(&self) -> bool {
         self.inner.is_floor
     }
 

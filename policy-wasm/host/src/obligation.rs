@@ -3,6 +3,8 @@
 //! They only narrow. When several policies set conditions the stricter one counts, and conditions that leave nothing to
 //! do are a conflict, which is a refusal.
 
+use std::fmt;
+
 use maka_floor::facts::Path;
 
 /// A condition on an allow.
@@ -20,6 +22,22 @@ pub enum Obligation {
     NoFollowUp,
     /// Keep hashes instead of names in the log.
     MarkSensitive,
+}
+
+impl fmt::Display for Obligation {
+    /// The kind, and after a colon its argument where it has one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind().as_str())?;
+        match self {
+            Self::Redact(pointer) => write!(f, ":{pointer}"),
+            Self::MaxBytes(limit) => write!(f, ":{limit}"),
+            Self::OnlyPaths(paths) => {
+                let names: Vec<_> = paths.iter().map(|path| path.as_str()).collect();
+                write!(f, ":{}", names.join(","))
+            }
+            Self::DropImage | Self::NoFollowUp | Self::MarkSensitive => Ok(()),
+        }
+    }
 }
 
 /// The kinds of [`Obligation`].
@@ -192,7 +210,12 @@ mod tests {
             ("", "", None),
         ];
         for (kind, arg, expected) in rows {
-            assert_eq!(&Obligation::parse(kind, arg), expected, "{kind} {arg}");
+            let parsed = Obligation::parse(kind, arg);
+            assert_eq!(&parsed, expected, "{kind} {arg}");
+            if let Some(text) = parsed.as_ref().map(ToString::to_string) {
+                let (kind, arg) = text.split_once(':').unwrap_or((&text, ""));
+                assert_eq!(Obligation::parse(kind, arg), parsed, "{text}");
+            }
         }
     }
 

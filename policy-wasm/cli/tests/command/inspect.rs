@@ -91,9 +91,17 @@ fn help_teaches() {
     for (command, part) in [
         ("inspect", "Print what a policy says about itself"),
         ("check", "Say whether a gateway would load a policy"),
+        ("run", "Explain one call"),
+        ("test", "Run fixtures against a policy"),
     ] {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.status, 0);
         assert!(ran.out.starts_with(part), "{command}: {}", ran.out);
     }
+    let ran = run(&["test", "--help"]);
+    assert!(
+        ran.out.contains("schema: maka.policy.fixture/1"),
+        "{}",
+        ran.out
+    );
 }

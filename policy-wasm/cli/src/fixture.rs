@@ -1,0 +1,496 @@
+//! The fixture format `maka.policy.fixture/1`: calls with what a policy has to say about them.
+//!
+//! A file holds one or more YAML documents, each a case; the first carries the header. Everything but the hook, the
+//! method and the expectation takes a default, so that a case names what it is about and nothing else. The module owns
+//! the format and its defaults; which verdicts are right is up to whoever wrote the file.
+//!
+//! Steps of one case share a mirror: an allowed action spends the snapshot that it quotes, as a gateway spends it when
+//! the action is sent, and is counted in the meter of the steps after it.
+//!
+//! **Invariant:** what is not understood is a mistake with its line and place, never skipped.
+
+mod call;
+mod expect;
+mod fault;
+mod field;
+mod node;
+mod rows;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use maka_policy_host::facts::Action;
+use maka_policy_host::manifest::RuleRow;
+use maka_policy_host::trial::Facts;
+use serde_json::Value;
+
+use crate::error::InputError;
+use crate::reference::read_file;
+use crate::report::plain;
+use fault::Fault;
+use field::Field;
+use rows::MirrorRow;
+
+pub use expect::{Decision, Expect};
+pub use fault::Problem;
+
+/// What the header says.
+pub const SCHEMA: &str = "maka.policy.fixture/1";
+
+/// The largest fixture file.
+const FILE_BYTES: u64 = 1 << 20;
+/// The most cases of one file.
+const MAX_CASES: usize = 4_096;
+/// The most fixture files of one run.
+const MAX_FILES: usize = 4_096;
+/// The endings that fixture files have.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// A mistake in a fixture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixtureError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// A JSON pointer into the document of that line; empty for the whole of it.
+    pub pointer: String,
+    /// What is wrong, and what to write instead.
+    pub problem: Problem,
+}
+
+impl fmt::Display for FixtureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.file.display(), self.line)?;
+        if !self.pointer.is_empty() {
+            write!(f, "at `{}`: ", plain(&self.pointer))?;
+        }
+        write!(f, "{}", self.problem)
+    }
+}
+
+impl std::error::Error for FixtureError {}
+
+/// One case.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// Its first line.
+    pub line: usize,
+    /// What it is called.
+    pub name: String,
+    /// The settings it is for; nothing means those of the command line.
+    pub settings: Option<Value>,
+    /// Its steps, at least one.
+    pub steps: Vec<Step>,
+    /// It was written as `steps`.
+    pub is_sequence: bool,
+    mirror: Vec<MirrorRow>,
+}
+
+/// One call with what has to come of it.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Its first line.
+    pub line: usize,
+    /// What has to come of it; not every command needs one.
+    pub expect: Option<Expect>,
+    facts: Facts,
+}
+
+/// The state that steps of one case share.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    mirror: Vec<MirrorRow>,
+    actions: u32,
+    denials: u32,
+}
+
+/// The facts of a step at its turn.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// What a policy is asked about.
+    pub facts: Facts,
+    /// An earlier step of the same fingerprint spent the snapshot.
+    pub is_repeated: bool,
+}
+
+/// Reads the cases of one file. Rules are named by the ids of this policy.
+///
+/// # Errors
+///
+/// When the file cannot be read, and at the first mistake in it.
+pub fn read(file: &Path, rules: &[RuleRow]) -> Result<Vec<Case>, InputError> {
+    let bytes = read_file(file, FILE_BYTES)?;
+    let located = |Fault {
+                       line,
+                       pointer,
+                       problem,
+                   }| {
+        InputError::Fixture(FixtureError {
+            file: file.to_owned(),
+            line,
+            pointer,
+            problem,
+        })
+    };
+    let text =
+        std::str::from_utf8(&bytes).map_err(|_| located(Fault::new(1, "", Problem::Encoding)))?;
+    parse(file, text, rules).map_err(located)
+}
+
+/// Reads the cases of files and of folders, in the order of their names.
+///
+/// # Errors
+///
+/// When a file cannot be read, is no fixture, or has a mistake; when there is no case at all.
+pub fn read_all(paths: &[PathBuf], rules: &[RuleRow]) -> Result<Vec<Case>, InputError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(folder(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let mut cases = Vec::new();
+    for file in &files {
+        cases.extend(read(file, rules)?);
+    }
+    if cases.is_empty() {
+        return Err(InputError::NoFixtures {
+            path: paths.first().cloned().unwrap_or_default(),
+        });
+    }
+    Ok(cases)
+}
+
+/// The case with this name, or the only one there is.
+///
+/// # Errors
+///
+/// When there is no such case, or several and no name.
+pub fn choose(file: &Path, mut cases: Vec<Case>, name: Option<&str>) -> Result<Case, InputError> {
+    let at = match name {
+        Some(name) => cases.iter().position(|case| case.name == name),
+        None => (cases.len() == 1).then_some(0),
+    };
+    match at {
+        Some(at) => Ok(cases.swap_remove(at)),
+        None => Err(InputError::WhichCase {
+            path: file.to_owned(),
+            names: cases
+                .iter()
+                .map(|case| format!("{:?}", case.name))
+                .collect::<Vec<_>>()
+                .join(", "),
+        }),
+    }
+}
+
+/// The fixture files of a folder. Anything else in it is a mistake, so that no misnamed file is skipped in silence.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let failed = |source| InputError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        if file.file_name().is_some_and(|name| name == "README.md") {
+            continue;
+        }
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        if !ending.is_some_and(|ending| ENDINGS.contains(&ending)) {
+            return Err(InputError::NotFixture { path: file });
+        }
+        files.push(file);
+        if files.len() > MAX_FILES {
+            return Err(failed(std::io::Error::other("it has too many files")));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn parse(file: &Path, text: &str, rules: &[RuleRow]) -> Result<Vec<Case>, Fault> {
+    let documents = node::parse(text)?;
+    if documents.len() > MAX_CASES {
+        return Err(Fault::new(documents[MAX_CASES].line, "", Problem::TooMany));
+    }
+    let mut cases = Vec::new();
+    for (at, document) in documents.iter().enumerate() {
+        let field = Field::root(document);
+        let has_header = match field.member("schema")? {
+            Some(header) if header.word() == Some(SCHEMA) => true,
+            Some(header) => return Err(header.fault(Problem::Header)),
+            None => false,
+        };
+        if at == 0 && !has_header {
+            return Err(field.fault(Problem::Header));
+        }
+        cases.push(case(file, &field, rules)?);
+    }
+    if cases.is_empty() {
+        return Err(Fault::new(1, "", Problem::Empty));
+    }
+    Ok(cases)
+}
+
+fn case(file: &Path, field: &Field<'_>, rules: &[RuleRow]) -> Result<Case, Fault> {
+    let table = field.table(&[
+        "schema", "name", "settings", "mirror", "call", "expect", "steps",
+    ])?;
+    let (steps, is_sequence) = match (table.get("call"), table.get("steps")) {
+        (Some(_), None) => (vec![step(field.line(), &table, rules)?], false),
+        (None, Some(steps)) if table.get("expect").is_none() => {
+            let list = steps.list()?;
+            if list.is_empty() {
+                return Err(steps.fault(Problem::Shape));
+            }
+            let steps = list.iter().map(|field| {
+                let table = field.table(&["call", "expect"])?;
+                step(field.line(), &table, rules)
+            });
+            (steps.collect::<Result<_, _>>()?, true)
+        }
+        (Some(_) | None, Some(_)) | (None, None) => return Err(field.fault(Problem::Shape)),
+    };
+    Ok(Case {
+        file: file.to_owned(),
+        line: field.line(),
+        name: table.need("name")?.text()?,
+        settings: table.get("settings").map(|settings| settings.json()),
+        steps,
+        is_sequence,
+        mirror: table.or("mirror", Vec::new(), rows::mirror)?,
+    })
+}
+
+fn step(line: usize, table: &field::Table<'_>, rules: &[RuleRow]) -> Result<Step, Fault> {
+    let facts = call::call(&table.need("call")?, rules)?;
+    let expect = table
+        .get("expect")
+        .map(|field| expect::expect(&field, facts.hook(), rules))
+        .transpose()?;
+    Ok(Step {
+        line,
+        expect,
+        facts,
+    })
+}
+
+impl Case {
+    /// What a step is called: the case, and the number of the step in a sequence.
+    #[must_use]
+    pub fn step_name(&self, at: usize) -> String {
+        if self.is_sequence {
+            format!("{} (step {})", self.name, at + 1)
+        } else {
+            self.name.clone()
+        }
+    }
+
+    /// The state before the first step.
+    #[must_use]
+    pub fn scene(&self) -> Scene {
+        Scene {
+            mirror: self.mirror.clone(),
+            actions: 0,
+            denials: 0,
+        }
+    }
+}
+
+impl Scene {
+    /// The facts of a step as they are now: with the rows that it quotes, and with what earlier steps did.
+    #[must_use]
+    pub fn bind(&self, step: &Step) -> Bound {
+        let mut facts = step.facts.clone();
+        let mut is_repeated = false;
+        if let Facts::Dispatch(dispatch) = &mut facts {
+            let quoted = &dispatch.claim.snapshot_id;
+            if let Some(known) = self.mirror.iter().find(|known| known.row.id == *quoted) {
+                dispatch.snapshot = known.row.clone();
+                let token = dispatch.claim.element_token.as_ref();
+                let element = known
+                    .elements
+                    .iter()
+                    .find(|element| Some(&element.token) == token);
+                match dispatch.action {
+                    Action::Element(_) => dispatch.element = element.cloned(),
+                    Action::Key(_) | Action::Text(_) => dispatch.focus = element.cloned(),
+                    Action::Point(_)
+                    | Action::Launch(_)
+                    | Action::Observe(_)
+                    | Action::Other(_) => {}
+                }
+                is_repeated = known.spent_by.as_ref() == Some(&dispatch.head.fingerprint);
+            }
+        }
+        let meter = &mut facts.head_mut().meter;
+        for (count, more) in [
+            (&mut meter.actions_this_turn, self.actions),
+            (&mut meter.actions_last_minute, self.actions),
+            (&mut meter.denials_this_turn, self.denials),
+        ] {
+            *count = count.saturating_add(more);
+        }
+        Bound { facts, is_repeated }
+    }
+
+    /// Carries on after a step: an allowed action spends its snapshot, and both outcomes are counted.
+    pub fn settle(&mut self, bound: &Bound, decision: Decision) {
+        match decision {
+            Decision::Allow => {}
+            Decision::Deny | Decision::RequireApproval | Decision::Error => self.denials += 1,
+            Decision::Release | Decision::Withhold | Decision::Quarantine => {}
+        }
+        let Facts::Dispatch(dispatch) = &bound.facts else {
+            return;
+        };
+        let acts = match dispatch.action {
+            Action::Element(_) | Action::Point(_) | Action::Key(_) | Action::Text(_) => true,
+            Action::Launch(_) | Action::Observe(_) | Action::Other(_) => false,
+        };
+        if decision != Decision::Allow || !acts {
+            return;
+        }
+        self.actions += 1;
+        let quoted = &dispatch.claim.snapshot_id;
+        if let Some(known) = self.mirror.iter_mut().find(|known| known.row.id == *quoted) {
+            known.row.state = maka_policy_host::facts::SnapshotState::Spent;
+            known.spent_by = Some(dispatch.head.fingerprint.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Vec<RuleRow> {
+        vec![RuleRow {
+            id: "a".to_owned(),
+            doc: "A rule.".to_owned(),
+        }]
+    }
+
+    fn check(text: &str) -> Result<Vec<Case>, String> {
+        parse(Path::new("x.yaml"), text, &rules())
+            .map_err(|fault| format!("{}:{}: {}", fault.line, fault.pointer, fault.problem))
+    }
+
+    const HEAD: &str = "schema: maka.policy.fixture/1\nname: x\n";
+
+    #[test]
+    fn defaults_make_a_short_case_whole() {
+        let text = format!(
+            "{HEAD}mirror: [{{id: s1, elements: [{{token: e, digest: d}}]}}]\ncall: {{hook: admit-dispatch, method: \
+             dispatch.element, claim: {{snapshot: s1, element: e, element_digest: d}}}}\n"
+        );
+        let case = check(&text).unwrap().remove(0);
+        let bound = case.scene().bind(&case.steps[0]);
+        let Facts::Dispatch(facts) = bound.facts else {
+            panic!("a dispatch")
+        };
+        assert_eq!(facts.head.caller.session, facts.snapshot.owner_session);
+        assert_eq!(facts.head.authority.generation, facts.snapshot.generation);
+        assert_eq!(facts.element.unwrap().actions, ["press"]);
+        assert!(facts.focus.is_none());
+        assert!(facts.head.approval.is_none());
+    }
+
+    #[test]
+    fn mistakes_have_a_line_a_place_and_a_remedy() {
+        let call = "call: {hook: admit-dispatch, method: observe}\n";
+        let rows: &[(String, &str)] = &[
+            (String::new(), "1:: the file has no case"),
+            ("name: x\n".to_owned(), "1:: the file has no header"),
+            (
+                "schema: maka.policy.fixture/2\n".to_owned(),
+                "1:/schema: the file has no header",
+            ),
+            (
+                HEAD.to_owned(),
+                "1:: a case has either `call` and `expect`, or `steps`",
+            ),
+            (
+                format!("{HEAD}calls: 1\n"),
+                "3:/calls: this key is not known here; known are schema, name",
+            ),
+            (
+                format!("{HEAD}call: {{method: observe}}\n"),
+                "3:/call: `hook` is missing",
+            ),
+            (
+                format!("{HEAD}call: {{hook: admit, method: x}}\n"),
+                "3:/call/hook: this has to be one of admit-dispatch",
+            ),
+            (
+                format!("{HEAD}call: {{hook: admit-cdp, method: x, claim: {{}}}}\n"),
+                "3:/call/claim: this key is not known",
+            ),
+            (format!("{HEAD}{call}steps: []\n"), "1:: a case has either"),
+            (format!("{HEAD}steps: []\n"), "3:/steps: a case has either"),
+            (
+                format!("{HEAD}{call}mirror: [{{id: a}}, {{id: a}}]\n"),
+                "4:/mirror/1: this id stands twice",
+            ),
+            (
+                format!("{HEAD}{call}mirror: [{{id: 7}}]\n"),
+                "4:/mirror/0/id: this has to be text; put it in quotes",
+            ),
+            (
+                format!("{HEAD}{call}expect: {{decision: allow, rules: [b]}}\n"),
+                "4:/expect/rules/0: the policy has no rule",
+            ),
+            (
+                format!("{HEAD}{call}expect: {{decision: allow}}\n"),
+                "4:/expect: `rules` is missing",
+            ),
+            (
+                format!("{HEAD}{call}expect: {{decision: deny, rules: [a]}}\n"),
+                "4:/expect: a decision that refuses has a `code`",
+            ),
+            (
+                format!("{HEAD}{call}expect: {{decision: release, rules: [a]}}\n"),
+                "4:/expect/decision: this has to be one of allow",
+            ),
+            (
+                format!(
+                    "{HEAD}{call}expect: {{decision: allow, rules: [a], obligations: [run-shell]}}\n"
+                ),
+                "4:/expect/obligations/0: this is not an obligation",
+            ),
+            (
+                format!("{HEAD}{call}---\nname: y\ncall: 1\n"),
+                "6:/call: this has to be a map",
+            ),
+        ];
+        for (text, expected) in rows {
+            let said = check(text).unwrap_err();
+            assert!(said.starts_with(expected), "{text}\n{said}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_action_spends_its_snapshot_and_is_counted() {
+        let text = format!(
+            "{HEAD}mirror: [{{id: s1}}]\nsteps:\n- call: {{hook: admit-dispatch, method: dispatch.element, claim: \
+             {{snapshot: s1}}}}\n"
+        );
+        let case = check(&text).unwrap().remove(0);
+        let mut scene = case.scene();
+        let first = scene.bind(&case.steps[0]);
+        assert!(!first.is_repeated);
+        scene.settle(&first, Decision::Deny);
+        let second = scene.bind(&case.steps[0]);
+        assert_eq!(second.facts.head().meter.denials_this_turn, 1);
+        scene.settle(&second, Decision::Allow);
+        let third = scene.bind(&case.steps[0]);
+        assert!(third.is_repeated);
+        assert_eq!(third.facts.head().meter.actions_this_turn, 1);
+    }
+}
