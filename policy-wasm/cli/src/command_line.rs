@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::decision_log::Anchor;
 use crate::reference::Reference;
 use crate::workbench::LoadOptions;
 
 const EXIT_CODES: &str = "A policy is named by its file, or as prebuilt:maka-floor, prebuilt:allow-all or prebuilt:deny-all.
 
-Exit codes: 0 passed, 1 a case failed, 2 bad input (a policy that is refused, a fixture with a mistake, a wrong flag),
+Exit codes: 0 passed, 1 a case failed or a log is not whole, 2 bad input (a policy that is refused, a fixture with a mistake, a wrong flag),
 3 coverage under the minimum.";
 
 const FIXTURE: &str = "A fixture is a YAML or JSON file. Its first document begins with the header; every document is a case:
@@ -26,6 +27,9 @@ const FIXTURE: &str = "A fixture is a YAML or JSON file. Its first document begi
 
 Instead of `call` and `expect` a case can have `steps`, a list of them that share the mirror. Everything else takes a
 default; policy-wasm/README.md has the table. Unknown keys are mistakes.";
+
+const ANCHOR: &str = "A record that was edited or removed ends with 1. That the end was cut off, or that the whole file was rewritten, is
+found only with a position that was kept elsewhere: print one now, and give it with --anchor later.";
 
 /// Look at, check, run, test and measure a policy, the way a gateway would judge with it.
 #[derive(Debug, Parser)]
@@ -49,6 +53,19 @@ pub enum Command {
     /// Run fixtures against a policy, and say where it does not do what they expect.
     #[command(after_long_help = FIXTURE)]
     Test(TestArguments),
+    /// Measure what calls cost: fuel, which is exact, and time and memory on this machine.
+    Bench(BenchArguments),
+    /// Look at a decision log.
+    #[command(subcommand)]
+    Log(LogCommand),
+}
+
+/// What can be done with a decision log.
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Check that every record follows the one before it, and print the position of the last one.
+    #[command(after_help = ANCHOR)]
+    Verify(VerifyLogArguments),
 }
 
 /// What `inspect` takes.
@@ -121,4 +138,38 @@ pub struct TestArguments {
     #[command(flatten)]
     #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
     pub load: LoadOptions,
+}
+
+/// What `bench` takes.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// The policy. It is asked alone.
+    pub policy: Reference,
+    /// The file with the calls; what they expect does not matter.
+    pub fixture: PathBuf,
+    /// One case of that file, instead of all.
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
+    /// How often each call is made.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub runs: u32,
+    /// Print one JSON object (maka.policy.bench/1).
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
+}
+
+/// What `log verify` takes.
+#[derive(Debug, Args)]
+pub struct VerifyLogArguments {
+    /// The decision log.
+    pub file: PathBuf,
+    /// A position that was kept elsewhere, as this command prints it.
+    #[arg(long, value_name = "COUNT:DIGEST")]
+    pub anchor: Option<Anchor>,
+    /// Print one JSON object (maka.policy.log/1).
+    #[arg(long)]
+    pub json: bool,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use maka_policy_host::engine::EngineError;
+use maka_policy_host::log::LogError;
 use maka_policy_host::module::LoadError;
 
 use crate::advice::Advice;
@@ -91,6 +92,15 @@ pub enum InputError {
         /// The first line of the step.
         line: usize,
     },
+    /// A decision log cannot be read.
+    #[error("the decision log `{path}` cannot be verified")]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: LogError,
+    },
     /// A file has several cases, and none of them was chosen.
     #[error("choose one case of `{path}` with --case NAME; there are {names}")]
     WhichCase {
@@ -118,6 +128,7 @@ impl InputError {
             | Self::NoFixtures { .. }
             | Self::NotFixture { .. }
             | Self::NoExpectation { .. }
+            | Self::Log { .. }
             | Self::WhichCase { .. } => None,
         }
     }

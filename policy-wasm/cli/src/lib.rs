@@ -7,9 +7,11 @@
 //! **Invariant:** a policy or a fixture that is not understood is never counted as passed.
 
 pub mod advice;
+pub mod bench;
 pub mod check;
 pub mod command_line;
 pub mod coverage;
+pub mod decision_log;
 pub mod error;
 pub mod explain;
 pub mod fixture;
@@ -21,7 +23,7 @@ pub mod report;
 pub mod suite;
 pub mod workbench;
 
-use command_line::{Command, CommandLine};
+use command_line::{Command, CommandLine, LogCommand};
 use report::Report;
 
 /// Carries out a command. Blocks for the time of a compilation or more.
@@ -32,6 +34,8 @@ pub fn run(command_line: &CommandLine) -> Report {
         Command::Check(arguments) => check::run(arguments),
         Command::Run(arguments) => explain::run(arguments),
         Command::Test(arguments) => suite::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Log(LogCommand::Verify(arguments)) => decision_log::verify(arguments),
     };
     result.unwrap_or_else(|error| Report::bad_input(&error))
 }

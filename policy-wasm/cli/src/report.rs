@@ -9,7 +9,7 @@ use crate::error::InputError;
 pub enum Exit {
     /// Everything is as it should be.
     Passed,
-    /// A case failed.
+    /// A case failed, a policy is not steady, or a log is not whole.
     Failed,
     /// What was given cannot be worked with: a policy that is refused, a fixture with a mistake, a wrong flag.
     BadInput,

@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use record::{ControlKind, LoggedOutcome, OutcomeRecord};
 pub(crate) use record::{Decision, DecisionRecord, FactsRow, ModuleRow, PolicyRow, now_unix_ms};
 pub use scan::{LoggedCall, LoggedResult, Scan, scan};
-pub use verify::{VerifyError, verify};
+pub use verify::{VerifyError, verify, verify_from};
 
 use crate::digest::Digest;
 use record::Chain;

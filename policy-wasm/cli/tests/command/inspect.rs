@@ -93,6 +93,8 @@ fn help_teaches() {
         ("check", "Say whether a gateway would load a policy"),
         ("run", "Explain one call"),
         ("test", "Run fixtures against a policy"),
+        ("bench", "Measure what calls cost"),
+        ("log", "Look at a decision log"),
     ] {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.status, 0);

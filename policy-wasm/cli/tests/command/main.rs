@@ -1,6 +1,8 @@
 //! The program itself, from flags to exit code.
 
+mod bench;
 mod check;
+mod decision_log;
 mod fixtures;
 mod inspect;
 mod support;

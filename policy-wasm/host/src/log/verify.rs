@@ -20,6 +20,12 @@ pub enum VerifyError {
          away to begin a new one"
     )]
     Broken(u64),
+    /// It does not hold a position that was kept elsewhere.
+    #[error(
+        "the decision log was cut off or rewritten: record {0} is missing or not the one that was kept elsewhere; keep the file \
+         as evidence"
+    )]
+    Anchor(u64),
 }
 
 #[derive(Deserialize)]
@@ -37,6 +43,24 @@ struct Link {
 ///
 /// When the file cannot be read, and at the first record that does not follow.
 pub fn verify(path: &Path) -> Result<LogPosition, VerifyError> {
+    verify_from(path, None)
+}
+
+/// As [`verify`], and checks that the log still holds a position that was kept elsewhere. That finds a cut end and a
+/// rewritten file, up to that position.
+///
+/// # Errors
+///
+/// As [`verify`], and when the position is not in the log.
+pub fn verify_from(path: &Path, anchor: Option<LogPosition>) -> Result<LogPosition, VerifyError> {
+    let position = walk(path, anchor)?;
+    match anchor {
+        Some(anchor) if anchor.count > position.count => Err(VerifyError::Anchor(anchor.count)),
+        Some(_) | None => Ok(position),
+    }
+}
+
+fn walk(path: &Path, anchor: Option<LogPosition>) -> Result<LogPosition, VerifyError> {
     let mut position = LogPosition {
         count: 0,
         head: None,
@@ -58,6 +82,9 @@ pub fn verify(path: &Path) -> Result<LogPosition, VerifyError> {
             count: expected,
             head: Some(Digest::of(line)),
         };
+        if anchor.is_some_and(|anchor| anchor.count == expected && anchor.head != position.head) {
+            return Err(VerifyError::Anchor(expected));
+        }
     }
     Ok(position)
 }
