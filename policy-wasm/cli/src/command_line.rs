@@ -55,6 +55,12 @@ pub enum Command {
     Test(TestArguments),
     /// Measure what calls cost: fuel, which is exact, and time and memory on this machine.
     Bench(BenchArguments),
+    /// Make a pair of keys to sign with.
+    Keygen(KeygenArguments),
+    /// Put a policy that passes its fixtures into a signed bundle.
+    Sign(SignArguments),
+    /// Check the signature of a bundle, and whether a gateway would load the policy in it.
+    Verify(VerifyArguments),
     /// Look at a decision log.
     #[command(subcommand)]
     Log(LogCommand),
@@ -172,4 +178,46 @@ pub struct VerifyLogArguments {
     /// Print one JSON object (maka.policy.log/1).
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `keygen` takes.
+#[derive(Debug, Args)]
+pub struct KeygenArguments {
+    /// The new file for the secret key; the public key goes into FILE.pub.
+    pub file: PathBuf,
+}
+
+/// What `sign` takes.
+#[derive(Debug, Args)]
+pub struct SignArguments {
+    /// The policy.
+    pub policy: Reference,
+    /// The folder with its fixtures. They have to pass, and become part of the bundle.
+    #[arg(long, value_name = "FOLDER")]
+    pub fixtures: PathBuf,
+    /// The secret key.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The new file for the bundle.
+    #[arg(long, value_name = "BUNDLE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
+}
+
+/// What `verify` takes.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// The bundle.
+    pub bundle: PathBuf,
+    /// A public key that is trusted. May be repeated.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub key: Vec<PathBuf>,
+    /// Print one JSON object (maka.policy.verify/1).
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
 }

@@ -7,7 +7,9 @@ use maka_policy_host::log::LogError;
 use maka_policy_host::module::LoadError;
 
 use crate::advice::Advice;
+use crate::bundle::BundleError;
 use crate::fixture::FixtureError;
+use crate::key::KeyError;
 
 /// Why a command cannot do its work.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +103,33 @@ pub enum InputError {
         #[source]
         source: LogError,
     },
+    /// A file cannot be written.
+    #[error("`{path}` cannot be written; a file that is there already is left alone")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A key cannot be used.
+    #[error("the key in `{path}` cannot be used")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: KeyError,
+    },
+    /// A bundle is refused.
+    #[error("the bundle `{path}` is refused")]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: BundleError,
+    },
     /// A file has several cases, and none of them was chosen.
     #[error("choose one case of `{path}` with --case NAME; there are {names}")]
     WhichCase {
@@ -129,6 +158,9 @@ impl InputError {
             | Self::NotFixture { .. }
             | Self::NoExpectation { .. }
             | Self::Log { .. }
+            | Self::Write { .. }
+            | Self::Key { .. }
+            | Self::Bundle { .. }
             | Self::WhichCase { .. } => None,
         }
     }

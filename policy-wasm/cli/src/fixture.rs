@@ -189,8 +189,12 @@ pub fn choose(file: &Path, mut cases: Vec<Case>, name: Option<&str>) -> Result<C
     }
 }
 
-/// The fixture files of a folder. Anything else in it is a mistake, so that no misnamed file is skipped in silence.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, InputError> {
+/// The fixture files of a folder, sorted. Anything else in it is a mistake, so that no misnamed file is skipped in silence.
+///
+/// # Errors
+///
+/// When the folder cannot be read, or has another file in it.
+pub fn folder(path: &Path) -> Result<Vec<PathBuf>, InputError> {
     let failed = |source| InputError::Read {
         path: path.to_owned(),
         source,

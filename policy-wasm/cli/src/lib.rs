@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod bench;
+pub mod bundle;
 pub mod check;
 pub mod command_line;
 pub mod coverage;
@@ -16,10 +17,12 @@ pub mod error;
 pub mod explain;
 pub mod fixture;
 pub mod inspect;
+pub mod key;
 pub mod mutate;
 pub mod outcome;
 pub mod reference;
 pub mod report;
+pub mod sign;
 pub mod suite;
 pub mod workbench;
 
@@ -35,6 +38,9 @@ pub fn run(command_line: &CommandLine) -> Report {
         Command::Run(arguments) => explain::run(arguments),
         Command::Test(arguments) => suite::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Keygen(arguments) => sign::keygen(arguments),
+        Command::Sign(arguments) => sign::sign(arguments),
+        Command::Verify(arguments) => sign::verify(arguments),
         Command::Log(LogCommand::Verify(arguments)) => decision_log::verify(arguments),
     };
     result.unwrap_or_else(|error| Report::bad_input(&error))

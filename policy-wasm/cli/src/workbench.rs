@@ -154,6 +154,19 @@ impl Workbench {
             .map_err(|error| refused(reference, error))
     }
 
+    /// Loads a policy that was read already, with the settings of the command line.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
+    pub fn load_bytes(&self, policy: &str, bytes: &[u8]) -> Result<Module, InputError> {
+        self.build(bytes.into(), self.settings()?)
+            .map_err(|source| InputError::Refused {
+                policy: policy.to_owned(),
+                source: Box::new(source),
+            })
+    }
+
     /// A policy that is asked under the settings of several cases.
     ///
     /// # Errors

@@ -310,8 +310,12 @@ fn is_sentence(text: &str) -> bool {
             .all(|b| (0x20..0x7f).contains(&b) && b != b'{' && b != b'}')
 }
 
-/// The one manifest section on the outermost level of a component.
-fn section(component: &[u8]) -> Result<&[u8], ManifestError> {
+/// The one manifest section on the outermost level of a component, as it stands there.
+///
+/// # Errors
+///
+/// When the file is no component, or has none or more than one.
+pub fn section(component: &[u8]) -> Result<&[u8], ManifestError> {
     // Magic, then version 13 in the component layer.
     let mut rest = component
         .strip_prefix(b"\0asm\x0d\0\x01\0")

@@ -94,6 +94,12 @@ fn help_teaches() {
         ("run", "Explain one call"),
         ("test", "Run fixtures against a policy"),
         ("bench", "Measure what calls cost"),
+        ("keygen", "Make a pair of keys"),
+        (
+            "sign",
+            "Put a policy that passes its fixtures into a signed bundle",
+        ),
+        ("verify", "Check the signature of a bundle"),
         ("log", "Look at a decision log"),
     ] {
         let ran = run(&[command, "--help"]);

@@ -1,6 +1,7 @@
 //! The program itself, from flags to exit code.
 
 mod bench;
+mod bundle;
 mod check;
 mod decision_log;
 mod fixtures;
