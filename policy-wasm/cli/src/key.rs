@@ -6,13 +6,13 @@
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::error::InputError;
-use crate::reference::read_file;
+use crate::reference::{read_file, read_file_with_mode};
 
 const SCHEMA: &str = "maka.policy.key/1";
 const SECRET: &str = "secret";
@@ -86,14 +86,8 @@ impl SecretKey {
     ///
     /// When the file cannot be read, can be read by others, or holds no secret key.
     pub fn read(path: &Path) -> Result<Self, InputError> {
-        let bytes = read_file(path, FILE_BYTES)?;
-        let mode = std::fs::metadata(path)
-            .map_err(|source| InputError::Read {
-                path: path.to_owned(),
-                source,
-            })?
-            .permissions()
-            .mode();
+        // The file that is read is the one that is looked at, whatever its name stands for meanwhile.
+        let (mode, bytes) = read_file_with_mode(path, FILE_BYTES)?;
         if mode & 0o077 != 0 {
             return Err(located(path, KeyError::Open));
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -64,6 +65,15 @@ impl Reference {
 ///
 /// When it cannot be read, is no regular file, or is larger.
 pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, InputError> {
+    read_file_with_mode(path, limit).map(|(_, bytes)| bytes)
+}
+
+/// As [`read_file`], with the mode of the file that was read.
+///
+/// # Errors
+///
+/// As [`read_file`].
+pub fn read_file_with_mode(path: &Path, limit: u64) -> Result<(u32, Vec<u8>), InputError> {
     let failed = |source| InputError::Read {
         path: path.to_owned(),
         source,
@@ -72,9 +82,11 @@ pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, InputError> {
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Err(failed(std::io::Error::other("it is not a regular file")));
     }
+    let file = File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.permissions().mode();
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
         .map_err(failed)?;
     if bytes.len() as u64 > limit {
         return Err(InputError::TooLarge {
@@ -82,7 +94,7 @@ pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, InputError> {
             limit,
         });
     }
-    Ok(bytes)
+    Ok((mode, bytes))
 }
 
 fn names() -> String {

@@ -15,9 +15,6 @@ use crate::report::{Exit, Report};
 use crate::suite;
 use crate::workbench::Workbench;
 
-/// The largest fixture in a bundle.
-const FIXTURE_BYTES: u64 = 1 << 20;
-
 /// Makes a pair of keys.
 ///
 /// # Errors
@@ -59,7 +56,7 @@ pub fn sign(arguments: &SignArguments) -> Result<Report, InputError> {
     for file in fixture::folder(&arguments.fixtures)? {
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| refused(&file, BundleError::Name))?;
-        fixtures.push((name.to_owned(), read_file(&file, FIXTURE_BYTES)?));
+        fixtures.push((name.to_owned(), read_file(&file, fixture::FILE_BYTES)?));
     }
     let count = fixtures.len();
     let bundle = Bundle::new(policy.to_vec(), fixtures)

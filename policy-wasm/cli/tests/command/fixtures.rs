@@ -208,6 +208,38 @@ fn mistakes_point_at_file_line_and_place() {
     assert!(odd.err.contains("spent.yaml~` is no fixture"), "{odd:?}");
 }
 
+/// The example that the help shows is one that works.
+#[test]
+fn the_fixture_in_the_help_passes() {
+    let help = run(&["test", "--help"]).out;
+    let shown: Vec<_> = help
+        .lines()
+        .skip_while(|line| *line != "  schema: maka.policy.fixture/1")
+        .take_while(|line| !line.is_empty())
+        .map(|line| &line[2..])
+        .collect();
+    assert!(shown.len() > 5, "{help}");
+    let folder = Folder::new();
+    let file = folder.write("shown.yaml", shown.join("\n"));
+    let ran = run(&["test", FLOOR, &file, "--mutate"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+}
+
+/// A fixture is never so large that a gateway would refuse its facts unasked.
+#[test]
+fn a_fixture_has_a_bound() {
+    let folder = Folder::new();
+    let long = SPENT.replace("name: spent", &format!("name: {}", "x".repeat(200 << 10)));
+    let file = folder.write("long.yaml", long);
+    let ran = run(&["test", FLOOR, &file]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.err.contains("is larger than 196608 bytes"),
+        "{}",
+        ran.err
+    );
+}
+
 /// JSON is YAML, so both are read by one reader.
 #[test]
 fn a_fixture_can_be_json() {
