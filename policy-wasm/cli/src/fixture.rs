@@ -373,6 +373,8 @@ impl Scene {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn rules() -> Vec<RuleRow> {
@@ -497,5 +499,39 @@ mod tests {
         let third = scene.bind(&case.steps[0]);
         assert!(third.is_repeated);
         assert_eq!(third.facts.head().meter.actions_this_turn, 1);
+    }
+
+    /// A whole case to damage.
+    const WHOLE: &str = "schema: maka.policy.fixture/1
+name: whole
+settings: {}
+mirror:
+  - {id: s1, state: spent, target: {pid: 42}, elements: [{token: e1, digest: 'd1', frame: {x: 1.5}}]}
+call:
+  hook: admit-dispatch
+  method: dispatch.element
+  action: {element: {kind: set_value, text: {plain: \"x\"}}}
+  claim: {snapshot: s1, element: e1, element_digest: d1, tier: ax}
+expect: {decision: deny, code: snapshot_spent, rules: [a], fuel_max: 10}
+";
+
+    proptest! {
+        /// Whatever a file holds, reading it ends in cases or in a mistake with a line of that file.
+        #[test]
+        fn reading_ends_whatever_a_file_holds(text in "[ a-c:,\\[\\]{}'\"&*!|>%@#~0-9.\n\t\u{feff}\u{e9}-]{0,80}") {
+            drop(check(&text));
+            drop(check(&format!("{HEAD}{text}")));
+            drop(check(&format!("{HEAD}call: {text}")));
+        }
+
+        #[test]
+        fn reading_ends_whatever_is_damaged(at in 0..WHOLE.len(), with in "[ a:,\\[\\]{}'\"&*!|>\n\t-]{0,3}", cut in 0_usize..4) {
+            let end = (at + cut).min(WHOLE.len());
+            let text = format!("{}{with}{}", &WHOLE[..at], &WHOLE[end..]);
+            match parse(Path::new("x.yaml"), &text, &rules()) {
+                Ok(cases) => prop_assert!(!cases.is_empty()),
+                Err(fault) => prop_assert!(fault.line <= text.lines().count() + 1, "{}", fault.line),
+            }
+        }
     }
 }
