@@ -579,7 +579,7 @@ fn without_a_display_or_a_bus_the_refusal_says_what_to_do() {
         return;
     }
     let desktop = Desktop::start(DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     })
     .unwrap();
@@ -672,7 +672,7 @@ fn a_window_without_a_tree_is_one_node() {
 fn without_a_window_manager_windows_are_not_arranged() {
     let name = "without_a_window_manager_windows_are_not_arranged";
     let options = DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     };
     inside_of(options, name, || {
@@ -698,7 +698,7 @@ fn without_a_window_manager_windows_are_not_arranged() {
 fn windows_are_listed_before_their_order_is_told() {
     let name = "windows_are_listed_before_their_order_is_told";
     let options = DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     };
     inside_of(options, name, || {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use maka_desktop::{Desktop, DesktopOptions, ScreenSize};
+use maka_desktop::{Desktop, DesktopOptions, ScreenSize, WindowManager};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
@@ -65,8 +65,11 @@ struct DesktopFlags {
     /// Folder for sockets, logs and the applications' home; kept at the end. Default: a temporary one.
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// The window manager: openbox or xfwm4.
+    #[arg(long, default_value_t = WindowManager::Openbox, value_name = "NAME")]
+    window_manager: WindowManager,
     /// Leave the window manager out.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "window_manager")]
     no_window_manager: bool,
 }
 
@@ -75,7 +78,7 @@ impl DesktopFlags {
         DesktopOptions {
             size: self.size,
             dir: self.dir,
-            window_manager: !self.no_window_manager,
+            window_manager: (!self.no_window_manager).then_some(self.window_manager),
             ..DesktopOptions::default()
         }
     }

@@ -86,10 +86,9 @@ fn start(
     let address = start_session_bus(folder, display_number, programs, parts, deadline)?;
     let accessibility_bus =
         start_accessibility_bus(folder, display_number, &address, programs, parts, deadline)?;
-    if let Some(openbox) = &programs.openbox {
-        let mut command = Command::new(openbox);
-        // Without `--sm-disable` openbox looks for a session manager that does not exist here.
-        command.arg("--sm-disable");
+    if let Some((manager, program)) = &programs.window_manager {
+        let mut command = Command::new(program);
+        command.arg(manager.flag());
         crate::desktop::apply(&mut command, folder, display_number);
         parts.push(Part::start(
             PartName::WindowManager,

@@ -27,6 +27,6 @@ mod sweep;
 
 pub use desktop::Desktop;
 pub use error::DesktopError;
-pub use options::{DesktopOptions, ScreenSize, ScreenSizeError};
+pub use options::{DesktopOptions, ScreenSize, ScreenSizeError, WindowManager, WindowManagerError};
 pub use part::PartName;
 pub use programs::{MissingProgram, REQUIRED_PACKAGES};

@@ -10,8 +10,8 @@ use std::time::Duration;
 pub struct DesktopOptions {
     /// Size of the one screen, 24 bits deep.
     pub size: ScreenSize,
-    /// Whether openbox runs. Without a window manager there is no window list, which some tests want to see.
-    pub window_manager: bool,
+    /// Which window manager runs. Without one there is no window list, which some tests want to see.
+    pub window_manager: Option<WindowManager>,
     /// Where sockets, logs and the applications' home live. `None` makes a private folder below the system's temporary
     /// folder and removes it at the end; a folder given here is created when missing and stays.
     pub dir: Option<PathBuf>,
@@ -26,12 +26,63 @@ impl Default for DesktopOptions {
                 width: 1280,
                 height: 800,
             },
-            window_manager: true,
+            window_manager: Some(WindowManager::Openbox),
             dir: None,
             start_timeout: Duration::from_secs(30),
         }
     }
 }
+
+/// The window managers that a desktop can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowManager {
+    /// Small, and composites nothing: what is covered is not painted.
+    Openbox,
+    /// The one of Xfce, which composites.
+    Xfwm4,
+}
+
+impl WindowManager {
+    /// Every one of them.
+    pub const ALL: [Self; 2] = [Self::Openbox, Self::Xfwm4];
+
+    /// The name of its program, which is also that of its Debian package.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Openbox => "openbox",
+            Self::Xfwm4 => "xfwm4",
+        }
+    }
+
+    /// Neither is to look for a session manager, which does not exist here.
+    pub(crate) const fn flag(self) -> &'static str {
+        match self {
+            Self::Openbox => "--sm-disable",
+            Self::Xfwm4 => "--sm-client-disable",
+        }
+    }
+}
+
+impl fmt::Display for WindowManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for WindowManager {
+    type Err = WindowManagerError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = |manager: &Self| manager.as_str() == text;
+        Self::ALL.into_iter().find(named).ok_or(WindowManagerError)
+    }
+}
+
+/// The name of no window manager that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a window manager is `openbox` or `xfwm4`")]
+pub struct WindowManagerError;
 
 /// Width and height of the screen in pixels, each from 64 to 16384.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +146,20 @@ pub struct ScreenSizeError;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn window_managers_are_named_exactly() {
+        for manager in WindowManager::ALL {
+            assert_eq!(manager.as_str().parse(), Ok(manager));
+        }
+        for text in ["", "Openbox", "none", "xfwm"] {
+            assert_eq!(
+                text.parse::<WindowManager>(),
+                Err(WindowManagerError),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn screen_sizes_are_parsed_strictly() {

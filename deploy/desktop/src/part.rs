@@ -39,7 +39,7 @@ pub enum PartName {
     SessionBus,
     /// The launcher of the accessibility bus.
     AccessibilityBus,
-    /// The window manager, openbox.
+    /// The window manager.
     WindowManager,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for PartName {
             Self::XServer => "the X server (Xvfb)",
             Self::SessionBus => "the session bus (dbus-daemon)",
             Self::AccessibilityBus => "the accessibility bus (at-spi-bus-launcher)",
-            Self::WindowManager => "the window manager (openbox)",
+            Self::WindowManager => "the window manager",
         })
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::DesktopError;
+use crate::options::WindowManager;
 
 /// Debian packages that together give everything a desktop here needs, fonts for its applications included.
 pub const REQUIRED_PACKAGES: &[&str] = &[
@@ -43,12 +44,13 @@ pub(crate) struct Programs {
     pub(crate) dbus_daemon: PathBuf,
     pub(crate) dbus_send: PathBuf,
     pub(crate) at_spi_bus_launcher: PathBuf,
-    pub(crate) openbox: Option<PathBuf>,
+    /// With the choice of it.
+    pub(crate) window_manager: Option<(WindowManager, PathBuf)>,
 }
 
 impl Programs {
     /// Looks for all programs before anything starts, so that one answer names everything that is missing.
-    pub(crate) fn find(window_manager: bool) -> Result<Self, DesktopError> {
+    pub(crate) fn find(window_manager: Option<WindowManager>) -> Result<Self, DesktopError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let path: Vec<PathBuf> = env::split_paths(&path).collect();
         let mut search = Search {
@@ -59,24 +61,32 @@ impl Programs {
         let dbus_daemon = search.find("dbus-daemon", "dbus");
         let dbus_send = search.find("dbus-send", "dbus-bin");
         let at_spi_bus_launcher = search.find("at-spi-bus-launcher", "at-spi2-core");
-        let openbox = if window_manager {
-            search.find("openbox", "openbox").map(Some)
-        } else {
-            Some(None)
+        let window_manager = match window_manager {
+            Some(manager) => {
+                let found = search.find(manager.as_str(), manager.as_str());
+                found.map(|path| Some((manager, path)))
+            }
+            None => Some(None),
         };
-        match (xvfb, dbus_daemon, dbus_send, at_spi_bus_launcher, openbox) {
+        match (
+            xvfb,
+            dbus_daemon,
+            dbus_send,
+            at_spi_bus_launcher,
+            window_manager,
+        ) {
             (
                 Some(xvfb),
                 Some(dbus_daemon),
                 Some(dbus_send),
                 Some(at_spi_bus_launcher),
-                Some(openbox),
+                Some(window_manager),
             ) => Ok(Self {
                 xvfb,
                 dbus_daemon,
                 dbus_send,
                 at_spi_bus_launcher,
-                openbox,
+                window_manager,
             }),
             _ => Err(DesktopError::MissingPrograms {
                 missing: search.missing,

@@ -153,8 +153,11 @@ impl DisplayQuestions {
 
     /// Whether no window is managed: the probe has left no trace.
     pub(crate) fn no_window_is_managed(&self) -> Option<()> {
-        let windows = self.property(self.root, self.client_list, AtomEnum::WINDOW.into())?;
-        windows.is_empty().then_some(())
+        // xfwm4 has no list while there is nothing to be listed.
+        let windows = self.property(self.root, self.client_list, AtomEnum::WINDOW.into());
+        windows
+            .is_none_or(|windows| windows.is_empty())
+            .then_some(())
     }
 
     fn map_probe(&self) -> Option<u32> {

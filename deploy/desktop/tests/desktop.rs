@@ -91,7 +91,7 @@ fn a_window_mapped_at_once_is_never_overlooked() {
 fn two_desktops_stand_side_by_side_and_know_nothing_of_each_other() {
     let first = Desktop::start(DesktopOptions::default()).unwrap();
     let second = Desktop::start(DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     })
     .unwrap();
@@ -125,7 +125,7 @@ fn a_given_folder_stays_and_serves_one_desktop_at_a_time() {
     let dir = parent.path().join("d");
     let options = DesktopOptions {
         dir: Some(dir.clone()),
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     };
     let desktop = Desktop::start(options.clone()).unwrap();

@@ -48,15 +48,18 @@ enum Part {
     Leak,
     /// The property tests of the protocol, the pending calls and the mirror, with fresh cases until the time is over.
     Fuzz,
+    /// What works in which toolkit on X11, every toolkit under every window manager, until the time is over.
+    Matrix,
 }
 
 impl Part {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Chaos,
         Self::KillStorm,
         Self::CancelRace,
         Self::Leak,
         Self::Fuzz,
+        Self::Matrix,
     ];
 
     /// Its tests by name; the harness takes a test when one of these is the name, or for [`Part::Fuzz`] a part of it.
@@ -73,6 +76,7 @@ impl Part {
                 "mirror::",
                 "session::tests",
             ],
+            Self::Matrix => &[],
         }
     }
 }
@@ -146,7 +150,18 @@ fn run_part(part: Part, seed: u64, minutes: u32) -> anyhow::Result<()> {
             run(&mut command)
         }
         Part::Fuzz => fuzz(seed, minutes),
+        Part::Matrix => matrix(minutes),
     }
+}
+
+/// One round takes about ten minutes; another one begins as long as there is time.
+fn matrix(minutes: u32) -> anyhow::Result<()> {
+    let length = Duration::from_secs(u64::from(minutes) * 60);
+    let started = Instant::now();
+    while started.elapsed() < length {
+        run(tests_of("matrix").env("MAKA_MATRIX_ALL", "1"))?;
+    }
+    Ok(())
 }
 
 /// A property test ends when it has made its cases, so it is run again with another seed until the time is over.
@@ -181,11 +196,16 @@ fn fuzz(seed: u64, minutes: u32) -> anyhow::Result<()> {
 /// `cargo test` over the workspace, up to the words for the harness. The same selection of packages and targets as in
 /// [`build_for_tests`], or nearly: another one would unify features differently and compile half of it again.
 fn tests() -> Command {
+    tests_of("suite")
+}
+
+fn tests_of(target: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command
-        .args(["test", "--quiet", "--locked", "--workspace"])
-        .args(["--lib", "--test", "suite", "--"])
-        .current_dir(root());
+    command.args(["test", "--quiet", "--locked", "--workspace"]);
+    if target == "suite" {
+        command.arg("--lib");
+    }
+    command.args(["--test", target, "--"]).current_dir(root());
     command
 }

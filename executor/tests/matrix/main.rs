@@ -5,6 +5,9 @@
 //! table says, the program shows the effect, and pointer, active window, stacking and focus are as before, or changed as the
 //! table says (C1: input that was to stay in the background and did not). The same data makes `docs/linux-matrix.md`.
 //!
+//! All of it runs under openbox; under xfwm4 a sample does, and the rest where `MAKA_MATRIX_ALL` is set, as
+//! `cargo xtask soak matrix` does.
+//!
 //! A toolkit that is not installed fails its test, unless `MAKA_TEST_WITHOUT` lists it by name.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
@@ -24,7 +27,7 @@ use std::env;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use maka_desktop::{Desktop, DesktopOptions};
+use maka_desktop::{Desktop, DesktopOptions, WindowManager};
 
 use crate::form::{Form, eventually, soon};
 use crate::table::{Cell, Cover, Effect, Outcome, Row, Toolkit, rows};
@@ -34,46 +37,88 @@ use maka_cu::backend::Backend as _;
 /// Set in the inner run.
 const INSIDE: &str = "MAKA_TEST_INSIDE";
 const WITHOUT: &str = "MAKA_TEST_WITHOUT";
+/// Set for the long form: every toolkit under every window manager.
+const ALL: &str = "MAKA_MATRIX_ALL";
 /// One desktop at a time: five at once measure the machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn gtk3() {
-    measure("gtk3", Toolkit::Gtk3);
+    measure("gtk3", Toolkit::Gtk3, WindowManager::Openbox);
 }
 
 #[test]
 fn gtk4() {
-    measure("gtk4", Toolkit::Gtk4);
+    measure("gtk4", Toolkit::Gtk4, WindowManager::Openbox);
 }
 
 #[test]
 fn qt5() {
-    measure("qt5", Toolkit::Qt5);
+    measure("qt5", Toolkit::Qt5, WindowManager::Openbox);
 }
 
 #[test]
 fn qt6() {
-    measure("qt6", Toolkit::Qt6);
+    measure("qt6", Toolkit::Qt6, WindowManager::Openbox);
 }
 
 #[test]
 fn chromium() {
-    measure("chromium", Toolkit::Chromium);
+    measure("chromium", Toolkit::Chromium, WindowManager::Openbox);
+}
+
+#[test]
+fn gtk3_xfwm4() {
+    measure("gtk3_xfwm4", Toolkit::Gtk3, WindowManager::Xfwm4);
+}
+
+#[test]
+fn gtk4_xfwm4() {
+    in_the_long_form("gtk4_xfwm4", Toolkit::Gtk4, WindowManager::Xfwm4);
+}
+
+#[test]
+fn qt5_xfwm4() {
+    in_the_long_form("qt5_xfwm4", Toolkit::Qt5, WindowManager::Xfwm4);
+}
+
+#[test]
+fn qt6_xfwm4() {
+    in_the_long_form("qt6_xfwm4", Toolkit::Qt6, WindowManager::Xfwm4);
+}
+
+#[test]
+fn chromium_xfwm4() {
+    in_the_long_form("chromium_xfwm4", Toolkit::Chromium, WindowManager::Xfwm4);
+}
+
+fn in_the_long_form(test: &str, toolkit: Toolkit, manager: WindowManager) {
+    if env::var_os(ALL).is_none() && env::var_os(INSIDE).is_none() {
+        println!("{test} is left out: it belongs to the long form, `cargo xtask soak matrix`");
+        return;
+    }
+    measure(test, toolkit, manager);
 }
 
 /// Runs the rows in a private desktop: outside it starts one and runs the test of this name again.
-fn measure(test: &str, toolkit: Toolkit) {
+fn measure(test: &str, toolkit: Toolkit, manager: WindowManager) {
     if env::var_os(INSIDE).is_some() {
         return inside(toolkit);
     }
     let without = env::var(WITHOUT).unwrap_or_default();
-    if without.split_whitespace().any(|name| name == test) {
+    if without
+        .split_whitespace()
+        .any(|name| name == toolkit.as_str())
+    {
         println!("{test} is left out, as {WITHOUT} says");
         return;
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+    let options = DesktopOptions {
+        window_manager: Some(manager),
+        ..DesktopOptions::default()
+    };
+    let desktop = Desktop::start(options).unwrap();
     let output = desktop
         .command(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])

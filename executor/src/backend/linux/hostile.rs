@@ -155,7 +155,7 @@ fn read<T>(
     question: impl AsyncFnOnce(&Reader<'_>, &Arc<AccessibleNode>, &WalkBudget) -> T,
 ) -> T {
     let desktop = Desktop::start(DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     })
     .unwrap();

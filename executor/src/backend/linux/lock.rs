@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_bus_that_does_not_answer_is_not_an_unlocked_screen() {
         let desktop = Desktop::start(DesktopOptions {
-            window_manager: false,
+            window_manager: None,
             ..DesktopOptions::default()
         })
         .unwrap();

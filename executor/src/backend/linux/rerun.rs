@@ -13,7 +13,7 @@ pub(super) fn inside(test: &str, scenario: fn()) {
         return scenario();
     }
     let desktop = Desktop::start(DesktopOptions {
-        window_manager: false,
+        window_manager: None,
         ..DesktopOptions::default()
     })
     .unwrap();
