@@ -180,6 +180,14 @@ fn fuzz(seed: u64, minutes: u32) -> anyhow::Result<()> {
         if let Err(error) = run(&mut command) {
             bail!("round {round} with PROPTEST_RNG_SEED={seed}: {error:#}");
         }
+        // A program that answers at random on a real accessibility bus.
+        let mut command = tests();
+        command
+            .arg("linux::babble::")
+            .env("MAKA_SOAK_SEED", seed.to_string());
+        if let Err(error) = run(&mut command) {
+            bail!("round {round} with MAKA_SOAK_SEED={seed}: {error:#}");
+        }
         let elapsed = started.elapsed();
         println!(
             "soak fuzz: {} rounds in {:.0} s",

@@ -13,6 +13,8 @@ mod accessibility;
 mod activity;
 mod apps;
 mod arrange;
+#[cfg(test)]
+mod babble;
 mod bracket;
 mod bus;
 mod cache;
