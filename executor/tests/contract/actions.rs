@@ -371,3 +371,34 @@ fn a_cancel_before_the_commit_aborts_and_one_after_it_is_ignored() {
         desk::click_params(&before, "Slow button"),
     );
 }
+
+/// Spec §1.6: work on one window holds up no other window, no list, and nothing of another session.
+#[test]
+fn a_slow_window_holds_up_nothing_else() {
+    let mut client = desk::start();
+    desk::observe(&mut client, "org.contract.Slow");
+    let windows = client.ok("window.list", json!({ "session": SESSION }));
+    let slow = windows["windows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|window| window["appId"] == "org.contract.Slow")
+        .unwrap();
+    let target = json!({ "kind": "window", "pid": slow["pid"], "windowId": slow["windowId"] });
+    let params = json!({ "session": SESSION, "target": target, "includeImage": false });
+    // Each takes most of a second, one after another.
+    let waiting: Vec<i64> = (0..10)
+        .map(|_| client.send("observe", params.clone()))
+        .collect();
+    desk::observe(&mut client, "org.contract.Form");
+    client.ok("window.list", json!({ "session": SESSION }));
+    client.ok("permissions.check", json!({}));
+    let last = *waiting.last().unwrap();
+    assert!(!client.has_answer(last), "the slow lane is still at work");
+    for id in &waiting {
+        client.cancel(*id);
+    }
+    for id in waiting {
+        client.wait(id);
+    }
+}

@@ -24,8 +24,19 @@ pub(super) fn connect() -> Result<Screen, StartRefusal> {
         missing: missing.to_owned(),
         remedy: START_DISPLAY.to_owned(),
     };
-    if env::var_os("DISPLAY").is_none_or(|display| display.is_empty()) {
-        return Err(refusal("there is no X display: DISPLAY is not set"));
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !is_set("DISPLAY") {
+        // Said plainly, since it looks like a desktop to whoever sits at it.
+        return Err(if is_set("WAYLAND_DISPLAY") {
+            StartRefusal {
+                missing: "there is a Wayland compositor and no X display: a program there can neither list, \
+                          picture nor address the windows of others"
+                    .to_owned(),
+                remedy: "log in to an X11 session, or start a private desktop with `maka-desktop`".to_owned(),
+            }
+        } else {
+            refusal("there is no X display: DISPLAY is not set")
+        });
     }
     // Room for the one answer: the thread never waits for a caller that gave up. A stopped server keeps the thread.
     let (sender, receiver) = sync_channel(1);
