@@ -24,9 +24,16 @@ use trouble::Trouble;
 pub fn finish(outcome: Result<String, Trouble>) -> Exit {
     match outcome {
         Ok(text) => {
-            // A reader that went away, as `head` does, has seen what it wanted.
-            drop(io::stdout().lock().write_all(text.as_bytes()));
-            Exit::Done
+            let mut out = io::stdout().lock();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                Ok(()) => Exit::Done,
+                // A reader that went away, as `head` does, has seen what it wanted.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+                Err(error) => {
+                    crate::host::say(&error);
+                    Exit::NotWritten
+                }
+            }
         }
         Err(trouble) => {
             crate::host::say(&trouble);

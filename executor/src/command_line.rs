@@ -33,7 +33,7 @@ Without a desktop, all of them work on the embedded one: add `--back-end virtual
         "66  that application or window is not there, or not the only one of that name"
         "69  there is no desktop of the wanted kind, or not any more"
         "71  the system refused a thread, a signal handler or random numbers"
-        "73  the picture cannot be written there"
+        "73  the picture or the output cannot be written"
         "75  the desktop could not be read now"
         "77  a permission of the operating system is missing"
         "78  the host speaks another protocol version"
@@ -95,7 +95,7 @@ Examples:
         "66  that application or window is not there, or not the only one of that name"
         "69  there is no desktop of the wanted kind"
         "71  the system gives no random numbers"
-        "73  the picture cannot be written there"
+        "73  the picture or the output cannot be written"
         "75  the window could not be read now"
         "77  a permission of the operating system is missing"
     )

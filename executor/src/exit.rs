@@ -17,7 +17,7 @@ pub enum Exit {
     NoDesktop,
     /// The system refused something every process needs, such as a thread (`EX_OSERR`).
     System,
-    /// A picture could not be written where it was wanted (`EX_CANTCREAT`).
+    /// A picture or the output could not be written where it was wanted (`EX_CANTCREAT`).
     NotWritten,
     /// The desktop did not let itself be read now; another try may succeed (`EX_TEMPFAIL`).
     Refused,

@@ -44,6 +44,9 @@ pub const ANSWERS_QUEUED: usize = 2 * MAX_PENDING;
 /// How often it is checked that the host process exists (spec §2.1).
 const HOST_POLL: Duration = Duration::from_secs(2);
 
+/// How long before the end of the grace what still runs is told to end, or half of the grace where that is less.
+const LET_GO: Duration = Duration::from_secs(1);
+
 /// How long the last answers may take to be written once everything else has ended.
 const FLUSH_GRACE: Duration = Duration::from_secs(1);
 
@@ -94,6 +97,8 @@ enum Phase {
     },
     /// Nothing new is taken on; what runs may run until the instant.
     Draining {
+        /// When what still runs is told to end, with time left to take back what it holds and to say what became of it.
+        let_go: Option<Instant>,
         until: Instant,
         exit: Exit,
     },
@@ -163,6 +168,15 @@ impl Server {
             }
             let owed = self.pending.len();
             let answers = self.answers.clone();
+            let let_go = match self.phase {
+                Phase::Draining {
+                    let_go: Some(at), ..
+                } => at,
+                Phase::Draining { let_go: None, .. }
+                | Phase::BeforeHandshake
+                | Phase::Serving { .. }
+                | Phase::Over(_) => far_future(),
+            };
             let grace_over = match self.phase {
                 Phase::Draining { until, .. } => until,
                 Phase::BeforeHandshake | Phase::Serving { .. } | Phase::Over(_) => far_future(),
@@ -192,6 +206,7 @@ impl Server {
                 permits = answers.reserve_many(owed + 1), if self.lines_waiting => drop(permits),
                 _ = host_poll.tick() => self.check_host(),
                 _ = sweep.tick() => self.executor.sweep(),
+                () = time::sleep_until(let_go) => self.end_what_runs(),
                 () = time::sleep_until(grace_over) => {
                     self.give_up();
                     // Nothing but a drain has a grace that can be over.
@@ -405,8 +420,11 @@ impl Server {
             Phase::BeforeHandshake | Phase::Serving { .. } => {}
         }
         tracing::info!(cause, unanswered = self.pending.len(), "shutting down");
+        let grace = self.executor.shutdown_grace();
+        let until = Instant::now() + grace;
         self.phase = Phase::Draining {
-            until: Instant::now() + self.executor.shutdown_grace(),
+            let_go: Some(until - LET_GO.min(grace / 2)),
+            until,
             exit,
         };
         for job in self.lanes.drain() {
@@ -414,6 +432,18 @@ impl Server {
                 let refused = pending.shape.refuse(DomainCode::Aborted);
                 self.reply(refused.encode(job.name.id));
             }
+        }
+    }
+
+    /// Tells what still runs to end: keys and buttons that are down go up, and the answer is what really happened. The host
+    /// kills whoever is there at the end of the grace, and then nobody would let go any more.
+    fn end_what_runs(&mut self) {
+        if let Phase::Draining { let_go, .. } = &mut self.phase {
+            *let_go = None;
+        }
+        let running: Vec<RequestId> = self.pending.keys().copied().collect();
+        for id in running {
+            self.cancel(id);
         }
     }
 

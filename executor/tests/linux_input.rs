@@ -387,6 +387,10 @@ fn a_terminal_is_typed_into_by_the_keyboard_only() {
         let lines = typed("Echo `this` \"twice\"\r\n\ttab & $HOME\nlast\r");
         let reach = rig.desktop.key_reach(&rig.root, &lines, &soon());
         assert_eq!(reach, Ok(Reach::GlobalOnly));
+        // It has no element to focus; its window is what gets the keys.
+        let focused = |route| rig.desktop.focus(&rig.root, route, &soon());
+        assert_eq!(focused(InputRoute::Window), Ok(false));
+        assert_eq!(focused(InputRoute::Global), Ok(true));
         rig.keys(&rig.root, &lines, InputRoute::Global);
         rig.keys(
             &rig.root,
@@ -435,6 +439,40 @@ fn a_cancelled_drag_lets_go_of_the_button() {
             assert_eq!(rig.observer.held(), NOTHING, "{route:?}");
             assert_eq!(rig.observer.look(), before, "{route:?}");
         }
+    });
+}
+
+/// Field reports D2 and D4: a real button is let go of although the window that it was pressed in is gone.
+#[test]
+fn a_held_button_outlives_its_window_and_is_released() {
+    inside("a_held_button_outlives_its_window_and_is_released", || {
+        let mut rig = Rig::form("qt5");
+        let pad = rig.middle("Pad");
+        rig.point(Gesture::Press, pad, InputRoute::Global);
+        assert_eq!(rig.observer.held().0, LEFT_BUTTON);
+        rig.programs.clear();
+        let gone = rig.window;
+        eventually("the window is gone", || {
+            let windows = rig.desktop.windows(&soon()).unwrap();
+            let there = windows.iter().any(|window| window.key == gone);
+            (!there).then_some(())
+        });
+        rig.point(Gesture::Release, pad, InputRoute::Global);
+        assert_eq!(rig.observer.held(), NOTHING);
+    });
+}
+
+/// Spec §3.8: a drag that starts beside its window takes the real pointer, and works.
+#[test]
+fn a_drag_may_begin_beside_its_window() {
+    inside("a_drag_may_begin_beside_its_window", || {
+        let rig = Rig::form("qt5");
+        let before = rig.observer.look();
+        let pad = rig.middle("Pad");
+        let from = WindowPoint::try_new(-4.0, pad.y()).unwrap();
+        rig.point(Gesture::Drag { from }, pad, InputRoute::Global);
+        assert_eq!(rig.observer.held(), NOTHING);
+        assert_eq!(rig.observer.look(), before);
     });
 }
 

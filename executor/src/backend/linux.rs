@@ -562,10 +562,13 @@ impl Backend for LinuxDesktop {
         route: InputRoute,
         deadline: &Deadline,
     ) -> Result<bool, PerformError> {
-        let Some(LinuxNode::Accessible(node)) = node.downcast() else {
-            return Ok(false);
-        };
-        focus::focus(self, node, route, deadline)
+        match node.downcast() {
+            Some(LinuxNode::Accessible(node)) => focus::focus(self, node, route, deadline),
+            Some(LinuxNode::Window(context)) => {
+                focus::focus_window(self, context.window, route, deadline)
+            }
+            None => Ok(false),
+        }
     }
 
     fn keys(

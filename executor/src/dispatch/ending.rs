@@ -9,14 +9,16 @@ use maka_cu_protocol::results::dispatch::{
     DispatchAnswer, Ending, PostFrame, Settle, Verification,
 };
 use maka_cu_protocol::sets::{SettleMode, Tier};
+use maka_cu_protocol::text::AppText;
 
 use crate::backend::tree::NodeRef;
 use crate::deadline::Deadline;
+use crate::dispatch::binding;
 use crate::dispatch::plan::Performance;
 use crate::dispatch::settle;
 use crate::dispatch::sight::{Sight, Wish};
 use crate::dispatch::verdict::Verdict;
-use crate::executor::{Executor, Fault};
+use crate::executor::{Executor, Fault, LIST_BUDGET};
 use crate::observe::{self, Look};
 use crate::session::SessionHandle;
 use crate::snapshot::Snapshot;
@@ -95,7 +97,14 @@ impl Deed<'_> {
                 ..
             }
         );
-        let (verdict, settled) = sight.after(
+        let written = match &sight {
+            Sight::Value { requested, .. } => Some(requested.clone()),
+            Sight::Window(_)
+            | Sight::Selection { .. }
+            | Sight::Place { .. }
+            | Sight::Nothing(_) => None,
+        };
+        let (mut verdict, settled) = sight.after(
             self.executor,
             self.snapshot,
             self.node,
@@ -105,6 +114,13 @@ impl Deed<'_> {
         );
         self.spend();
         let frame = self.frame_after(minimised && verdict.is_confirmed(), deadline);
+        // A control may take a value back while the frame is taken; an answer must not contradict its own frame.
+        if let (Some(requested), PostFrame::Taken(_)) = (&written, &frame)
+            && verdict.is_confirmed()
+            && !self.still_holds(requested, deadline)
+        {
+            verdict = verdict.taken_back();
+        }
         let Verdict {
             effect,
             method,
@@ -120,6 +136,18 @@ impl Deed<'_> {
             frame,
             ..answer(Ending::Done, performed.path)
         })
+    }
+
+    /// Whether what was aimed at has this value now. One that cannot be read is believed to be as it was.
+    fn still_holds(&self, requested: &AppText, deadline: &Deadline) -> bool {
+        let limit = deadline.at_most(LIST_BUDGET);
+        let read = |node| {
+            binding::read_one(self.executor, node, &limit)
+                .ok()
+                .flatten()
+        };
+        let value = self.node.and_then(read).and_then(|node| node.value);
+        value.is_none_or(|value| value == *requested)
     }
 
     fn spend(&self) {

@@ -94,6 +94,15 @@ impl Verdict {
         }
     }
 
+    /// The same check, once what it saw has been taken back.
+    #[must_use]
+    pub const fn taken_back(self) -> Self {
+        Self {
+            effect: Effect::Unverifiable,
+            ..self
+        }
+    }
+
     /// Whether a check saw exactly what was asked for.
     #[must_use]
     pub fn is_confirmed(&self) -> bool {

@@ -136,3 +136,79 @@ fn a_burst_of_requests_is_answered_one_by_one() {
     }
     assert!(refused < 2000);
 }
+
+/// Field reports D2 and D4: keys that are being typed on the real keyboard when the executor has to end are up when it has
+/// ended, and the answer names the path that they took.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_key_stays_down_when_the_executor_ends_while_it_types() {
+    use std::process::{Command, Stdio};
+
+    use maka_desktop::{Desktop, DesktopOptions};
+    use x11rb::protocol::xproto::ConnectionExt as _;
+
+    /// Set in the inner run.
+    const INSIDE: &str = "MAKA_TEST_INSIDE";
+
+    let Some(folder) = std::env::var_os(INSIDE) else {
+        let desktop = Desktop::start(DesktopOptions::default()).unwrap();
+        let test = "shutdown::no_key_stays_down_when_the_executor_ends_while_it_types";
+        let output = desktop
+            .command(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(INSIDE, desktop.dir())
+            .output()
+            .unwrap();
+        desktop.stop();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
+        return;
+    };
+    let written = std::path::Path::new(&folder).join("written.txt");
+    let script = format!("cat > '{}'", written.display());
+    let mut terminal = Command::new("xterm")
+        .args(["-T", "Terminal", "-e", "sh", "-c", &script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut client = crate::client::Client::start_permitted(&[]);
+    desk::begin(&mut client, SESSION);
+    let mut snapshot = json!(null);
+    client.wait_until("the terminal can be observed", |client| {
+        let windows = client.ok("window.list", json!({ "session": SESSION }))["windows"].clone();
+        let mut windows = windows.as_array().unwrap().iter();
+        let Some(window) = windows.find(|window| window["title"] == "Terminal") else {
+            return false;
+        };
+        let target =
+            json!({ "kind": "window", "pid": window["pid"], "windowId": window["windowId"] });
+        let params = json!({ "session": SESSION, "target": target, "includeImage": false });
+        let seen = client.call("observe", params);
+        snapshot = seen["snapshot"].clone();
+        seen["ok"] == true
+    });
+    let root = &snapshot["elements"][0];
+    // Takes longer than the grace; a capital letter holds Shift down too.
+    let params = json!({
+        "session": SESSION, "snapshotId": snapshot["snapshotId"], "toolCallId": "typing",
+        "focusToken": root["token"], "expectElementDigest": root["digest"], "focusPolicy": "acquire",
+        "action": { "kind": "type", "text": format!("A\n{}", "WXYZ".repeat(400)) },
+    });
+    let typing = client.send("dispatch.key", params);
+    client.wait_until("the first line has arrived", |_| {
+        std::fs::read_to_string(&written).is_ok_and(|text| text == "A\n")
+    });
+    client.terminate();
+    let result = client.wait(typing)["result"].clone();
+    assert_eq!(result["path"], "cg_event_global", "{result}");
+    assert_eq!(client.exit_status().code(), Some(0));
+    let (connection, _) = x11rb::connect(None).unwrap();
+    let keys = connection.query_keymap().unwrap().reply().unwrap().keys;
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    assert_eq!(keys, [0; 32], "{result}");
+}

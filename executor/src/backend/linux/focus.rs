@@ -69,6 +69,31 @@ pub(super) fn focus(
     }
 }
 
+/// The focus of a window without a tree, as a terminal's: it has it by being the active one, which only the global route
+/// makes it.
+pub(super) fn focus_window(
+    desktop: &LinuxDesktop,
+    window: u32,
+    route: InputRoute,
+    deadline: &Deadline,
+) -> Result<bool, PerformError> {
+    match route {
+        InputRoute::Window => Ok(false),
+        InputRoute::Global => {
+            let refused = PerformError::Refused { path: route.path() };
+            let mut left = desktop.input.turn(deadline).ok_or(refused)?;
+            let earlier = left
+                .forward
+                .take()
+                .filter(|before| before.still_counts_for(window));
+            let before = bring(&desktop.display, window, deadline).map_err(|_| refused)?;
+            // Until the keys are typed, as above.
+            left.forward = Some(earlier.unwrap_or(before));
+            Ok(true)
+        }
+    }
+}
+
 /// Asks for the focus and looks until it is there or the time is over.
 async fn grab(bus: &Bus, node: &AccessibleNode, deadline: &Deadline) -> bool {
     let reader = Reader::new(bus, node.context.toolkit, deadline.clone());

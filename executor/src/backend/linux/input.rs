@@ -288,6 +288,10 @@ async fn set_value(attempt: &Attempt<'_>, text: &str) -> Result<Performed, Perfo
         return Err(PerformError::NotActionable);
     }
     match value_source(core.role, core.states, core.interfaces) {
+        // D-Bus has no such text: it could not even be sent.
+        ValueSource::Secret | ValueSource::Text if text.contains('\0') => {
+            Err(PerformError::NotActionable)
+        }
         ValueSource::Secret | ValueSource::Text => {
             let answer = attempt
                 .send(object, EDITABLE_TEXT, "SetTextContents", &text)

@@ -10,7 +10,7 @@ use maka_cu_protocol::ids::WindowKey;
 use x11rb::protocol::xproto::{ConnectionExt as _, KeyButMask};
 
 use super::LinuxDesktop;
-use super::display::{Display, unreadable};
+use super::display::{Area, Display, unreadable};
 use super::front::{Before, RealHand, bring, give_back, look};
 use super::hand::{Button, Halt, Hand as _, make};
 use super::node::{AccessibleNode, LinuxNode};
@@ -162,6 +162,10 @@ pub(super) fn point(
         let window = screen.window(key.window_id).map_err(unreadable)?;
         Ok(window.is_some_and(|window| window.pid == Some(key.pid)))
     });
+    // A button of the real pointer is down whatever became of the window that it was pressed in.
+    if is_there != Ok(true) && command.gesture == Gesture::Release {
+        return let_go(desktop, &mut left, key.window_id, route).unwrap_or(Err(refused));
+    }
     if is_there != Ok(true)
         || !may_go_on(left.held.as_ref(), key.window_id, &command.gesture, route)
     {
@@ -182,6 +186,31 @@ pub(super) fn point(
         Err(Halt::Before) => Err(refused),
         Err(Halt::Midway) => Err(PerformError::Unknown { path }),
     }
+}
+
+/// Releases the real button that was pressed in a window which is gone; `None` when there is none such.
+fn let_go(
+    desktop: &LinuxDesktop,
+    left: &mut Left,
+    window: u32,
+    route: InputRoute,
+) -> Option<Result<Performed, PerformError>> {
+    let held = left
+        .held
+        .take_if(|held| held.window == window && held.route() == route)?;
+    let HeldBy::Real(before) = held.by else {
+        return None;
+    };
+    let path = route.path();
+    let released = RealHand::new(&desktop.display, window, true).release(Button::LEFT);
+    give_back(&desktop.display, before, None);
+    Some(match released {
+        Ok(()) => Ok(Performed::by(path)),
+        Err(_) => {
+            left.held = Some(held);
+            Err(PerformError::Unknown { path })
+        }
+    })
 }
 
 /// Whether a gesture makes sense with the button that is held.
@@ -302,7 +331,9 @@ fn operate(
         None => bring(display, window, deadline),
     };
     let before = before.map_err(|_| Halt::Before)?;
-    let mut hand = RealHand::new(display, window, holding.is_some() || released);
+    let anywhere =
+        holding.is_some() || released || starts_outside(display, window, command, deadline);
+    let mut hand = RealHand::new(display, window, anywhere);
     let made = make(&mut hand, command, deadline);
     match command.gesture {
         // The pointer stays, which is what was asked for.
@@ -327,6 +358,27 @@ fn operate(
         }
     }
     made
+}
+
+/// Whether a drag begins beside its window, where there is nothing of the window to be under the pointer.
+fn starts_outside(
+    display: &Display,
+    window: u32,
+    command: &PointCommand,
+    deadline: &Deadline,
+) -> bool {
+    let Gesture::Drag { from } = command.gesture else {
+        return false;
+    };
+    let area = display.ask(deadline, move |screen| {
+        let window = screen.window(window).map_err(unreadable)?;
+        Ok(window.map(|window| window.area))
+    });
+    let inside = |area: Area| {
+        let (width, height) = (f64::from(area.width), f64::from(area.height));
+        from.x() >= 0.0 && from.y() >= 0.0 && from.x() < width && from.y() < height
+    };
+    matches!(area, Ok(Some(area)) if !inside(area))
 }
 
 /// Lets go of a button that a request left down.

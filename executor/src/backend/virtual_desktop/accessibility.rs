@@ -100,6 +100,11 @@ pub(super) fn walk(
             seen.insert(step.node);
         }
         deadline.pause(read.slow);
+        // What did not answer in time was not read.
+        if !is_root && !read.slow.is_zero() && deadline.is_over() {
+            tree.truncated_elements = true;
+            break;
+        }
         let raw = RawNode {
             parent: step.parent,
             depth: step.depth,
