@@ -26,6 +26,22 @@ Measured with GTK 3.24.38, GTK 4.8.3, Qt 5.15.8, Qt 6.4.2 and Chromium under ope
 
 ";
 
+const LIMITS: &str = "
+## What else to know
+
+- Keys by `cg_event_pid` want `focusPolicy: acquire`. Qt tells of no focused element in a window that is in the background, so
+  `require` is refused there.
+- A handler of a GTK 3 program that runs a modal dialog inside itself (`gtk_dialog_run`) stops its accessibility until the
+  dialog is closed: observing it is refused with `timeout`. Operate such a button at a point instead of by `click`.
+- GTK 4.8 programs built on GtkApplication do not always join the accessibility bus. Such a window has one element, which
+  stands for the window; points and keys still reach it with permission.
+- A window is `window_gone` to an observation for up to two seconds after its program has started, until it has joined the
+  accessibility bus or is known not to.
+- Two clicks on one spot within 400 ms are a double click to a program, as those of a person are.
+- A menu that a sent click opened may take the real pointer for itself while it is open; that is the program's doing.
+- A window that is fully covered and was never observed takes no sent input in Chromium until something of it can be seen.
+";
+
 /// Compares the document with the table, or writes it when asked to.
 pub(crate) fn check() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/linux-matrix.md");
@@ -57,5 +73,6 @@ fn text() -> String {
         });
         line([vec![row.name.to_owned()], cells.to_vec()].concat());
     }
+    text.push_str(LIMITS);
     text
 }
