@@ -161,3 +161,79 @@ fn field(snapshot: &Value) -> Option<&Value> {
         .iter()
         .find(|element| element["role"] == "AXTextField")
 }
+
+/// Two editors that people use, one of each toolkit that takes background input differently (C1): text by value in both, keys
+/// in the one that hears them, a refusal that names the missing permission in the other.
+#[cfg(target_os = "linux")]
+#[test]
+fn editors_are_written_into_on_a_real_desktop() {
+    use maka_desktop::{Desktop, DesktopOptions};
+
+    let desktop =
+        Desktop::start(DesktopOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut client = Client::start_on(desktop.command(env!("CARGO_BIN_EXE_maka-cu")));
+    desk::begin(&mut client, SESSION);
+    for (app, hears_keys) in [("org.xfce.mousepad", false), ("featherpad", true)] {
+        let params = json!({ "session": SESSION, "app": app, "waitForWindowMs": 20_000 });
+        let launched = client.ok("apps.launch", params);
+        let window = &launched["windows"][0];
+        let target =
+            json!({ "kind": "window", "pid": launched["pid"], "windowId": window["windowId"] });
+        let observe = json!({
+            "session": SESSION, "target": target, "includeImage": false, "menu": { "scope": "bar" },
+        });
+        let mut snapshot = Value::Null;
+        client.wait_until("the editor has its text", |client| {
+            snapshot = client.call("observe", observe.clone())["snapshot"].clone();
+            text_area(&snapshot).is_some()
+        });
+        let bar = snapshot["menu"]["elements"].as_array().unwrap();
+        assert!(bar.len() > 3, "{app} has a menu: {bar:?}");
+
+        let written = "Grüße,\nzweite Zeile";
+        let area = text_area(&snapshot).unwrap();
+        let action = json!({ "kind": "set_value", "value": written });
+        let mut write = desk::dispatch_params(SESSION, &snapshot, area, action);
+        write["observeAfter"] = json!({ "includeImage": false, "settle": "quiesce" });
+        let result = client.ok("dispatch.element", write);
+        assert_eq!(
+            desk::declared(&result)[1..4],
+            ["ax_attribute", "confirmed", "value_readback"],
+            "{app}"
+        );
+        let fresh = result["snapshot"].clone();
+        let area = text_area(&fresh).unwrap();
+        let params = json!({
+            "session": SESSION, "snapshotId": fresh["snapshotId"], "toolCallId": "call-1",
+            "focusToken": area["token"], "expectElementDigest": area["digest"], "focusPolicy": "acquire",
+            "action": { "kind": "type", "text": "q" },
+            "observeAfter": { "includeImage": false, "settle": "quiesce" },
+        });
+        let result = client.call("dispatch.key", params);
+        if hears_keys {
+            assert_eq!(
+                desk::declared(&result)[..2],
+                ["ok", "cg_event_pid"],
+                "{app}: {result}"
+            );
+            let typed = text_area(&result["snapshot"]).unwrap()["value"].clone();
+            assert_eq!(typed.as_str().unwrap().replace('q', ""), written, "{app}");
+            assert_ne!(typed, written, "{app}");
+        } else {
+            assert_eq!(
+                result["error"]["code"], "dispatch_refused",
+                "{app}: {result}"
+            );
+            let needed = &result["error"]["detail"]["wouldRequirePath"];
+            assert_eq!(needed, "cg_event_global", "{app}");
+        }
+    }
+    desktop.stop();
+}
+
+#[cfg(target_os = "linux")]
+fn text_area(snapshot: &Value) -> Option<&Value> {
+    let elements = snapshot["elements"].as_array()?;
+    let wanted = |element: &&Value| element["role"] == "AXTextArea" && element["frame"].is_object();
+    elements.iter().find(wanted)
+}
