@@ -687,6 +687,7 @@ fn hidden_chromium_takes_clicks_once_it_was_observed() {
         let _page = Program::start(
             Command::new("chromium")
                 .args(["--no-sandbox", "--disable-gpu", "--no-first-run"])
+                .arg("--disable-dev-shm-usage")
                 .args(["--password-store=basic", "--force-renderer-accessibility"])
                 .args(["--window-size=500,760", "--window-position=20,20"])
                 .arg(format!(

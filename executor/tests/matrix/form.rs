@@ -271,6 +271,8 @@ fn start(toolkit: Toolkit) -> Program {
                 .args([
                     "--force-renderer-accessibility",
                     "--no-sandbox",
+                    // A container's shared memory may be too small for it.
+                    "--disable-dev-shm-usage",
                     "--disable-gpu",
                     "--no-first-run",
                     "--password-store=basic",
