@@ -190,6 +190,8 @@ fn live<'a>(
     let world = executor.world();
     if world.is_live(session) {
         Ok(world)
+    } else if world.is_ending() {
+        Err(RpcError::new(RpcCode::ShuttingDown))
     } else {
         Err(RpcError::new(RpcCode::SessionUnknown))
     }

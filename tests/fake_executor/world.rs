@@ -53,6 +53,8 @@ pub(crate) struct World {
     nonce: String,
     counter: u64,
     sessions: HashMap<SessionId, Session>,
+    /// The end has begun; what is asked from now on is told so.
+    ending: bool,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +102,7 @@ impl World {
             ),
             counter: 0,
             sessions: HashMap::new(),
+            ending: false,
         }
     }
 
@@ -139,8 +142,14 @@ impl World {
         released
     }
 
+    /// Whether [`World::forget_everything`] was called.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending
+    }
+
     /// Deletes every file, as an orderly end does.
     pub(crate) fn forget_everything(&mut self) {
+        self.ending = true;
         let sessions: Vec<_> = self.sessions.keys().cloned().collect();
         for session in sessions {
             self.end(&session);

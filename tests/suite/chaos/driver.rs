@@ -480,7 +480,8 @@ impl Driver {
         let rejected = integration_tests::client::metadata(status, "rpc_code");
         assert!(
             rejected.as_deref().is_none_or(|code| code == "-32603"),
-            "{what}: rejected by the executor: {status:?}\n{}",
+            "{what} of {}: rejected by the executor ({rejected:?}): {status:?}\n{}",
+            self.session,
             self.book.tail()
         );
     }

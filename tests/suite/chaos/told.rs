@@ -68,9 +68,13 @@ pub(super) fn check(watching: &Watching, context: &str) {
 }
 
 /// No button stays down unreported (design.md §5.5). An executor that has read a press, and did not say that it refused it, has read
-/// a release of that session afterwards, or its successor has; else a watcher was told that the button may be held.
+/// a release of that session afterwards, or its successor has, or did a whole click or drag, which ends with the button up; else a
+/// watcher was told that the button may be held.
 pub(super) fn nothing_stays_held(wire: &[Value], watching: &Watching, context: &str) {
-    let refused = refused(wire);
+    let refused = believed(wire, |said| {
+        said["outcome"] == "refused" || said["error"] == SHUTTING_DOWN
+    });
+    let done = believed(wire, |said| said["outcome"] == "ok");
     let mut down: BTreeMap<&str, &Value> = BTreeMap::new();
     let (mut presses, mut releases) = (0, 0);
     for line in wire {
@@ -88,6 +92,11 @@ pub(super) fn nothing_stays_held(wire: &[Value], watching: &Watching, context: &
             }
             "mouse_up" => {
                 releases += 1;
+                down.remove(session);
+            }
+            "left_click" | "double_click" | "triple_click" | "drag"
+                if done.contains(&line["id"].as_i64()) =>
+            {
                 down.remove(session);
             }
             _ => {}
@@ -112,8 +121,11 @@ pub(super) fn nothing_stays_held(wire: &[Value], watching: &Watching, context: &
     );
 }
 
-/// The requests that an executor refused, in answers that may be believed.
-fn refused(wire: &[Value]) -> BTreeSet<Option<i64>> {
+/// What an executor that ends says of a request that it only read (spec maka-cu §1.2).
+const SHUTTING_DOWN: i32 = -32003;
+
+/// The requests of which an executor said this, in answers that may be believed.
+fn believed(wire: &[Value], said: impl Fn(&Value) -> bool) -> BTreeSet<Option<i64>> {
     let of = |event: &str, wanted: &dyn Fn(&Value) -> bool| -> BTreeSet<Option<i64>> {
         let details = wire
             .iter()
@@ -125,6 +137,6 @@ fn refused(wire: &[Value]) -> BTreeSet<Option<i64>> {
             .collect()
     };
     let lies = of("fault", &|detail| detail["honest"] == false);
-    let refused = of("reply", &|detail| detail["said"]["outcome"] == "refused");
-    refused.difference(&lies).copied().collect()
+    let answered = of("reply", &|detail| said(&detail["said"]));
+    answered.difference(&lies).copied().collect()
 }
