@@ -100,16 +100,17 @@ pub(super) fn walk(
             seen.insert(step.node);
         }
         deadline.pause(read.slow);
-        // What did not answer in time was not read.
-        if !is_root && !read.slow.is_zero() && deadline.is_over() {
-            tree.truncated_elements = true;
-            break;
-        }
         let raw = RawNode {
             parent: step.parent,
             depth: step.depth,
             ..read.raw
         };
+        // The time ran out over this one: whatever it says below itself was not heard.
+        if !read.slow.is_zero() && deadline.is_over() {
+            tree.truncated_elements = true;
+            tree.nodes.push(raw);
+            break;
+        }
         let children = descend(&mut tree, &raw, read.children, scope, budget);
         let parent = Some(tree.nodes.len());
         waiting.extend(children.into_iter().rev().map(|node| Step {
