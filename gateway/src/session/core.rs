@@ -475,8 +475,8 @@ impl Core {
     }
 }
 
-/// How a message of a session itself is sent: by nobody's deadline but its own.
-/// A message of the gateway itself to one executor: its successor knows nothing of what it is about.
+/// A message of the gateway itself to one executor, whose successor knows nothing of what it is about; under nobody's deadline
+/// but its own.
 fn own_message(session: &SessionId, patience: Duration, generation: u64) -> Sending {
     Sending {
         session: Some(session.clone()),

@@ -85,7 +85,16 @@ impl Selection {
             // Without shift, an arrow only leaves the selection, at the side that it points to.
             Motion::Left if !extend && !range.is_empty() => range.start,
             Motion::Right if !extend && !range.is_empty() => range.end,
-            _ => target(text, self.caret(text), motion),
+            Motion::Left
+            | Motion::Right
+            | Motion::WordLeft
+            | Motion::WordRight
+            | Motion::LineStart
+            | Motion::LineEnd
+            | Motion::Start
+            | Motion::End
+            | Motion::Up
+            | Motion::Down => target(text, self.caret(text), motion),
         };
         let anchor = if extend { self.anchor(text) } else { target };
         *self = Self::new(anchor, target);

@@ -92,7 +92,23 @@ impl LiveWindow {
                     let list = self.list_of(node);
                     list.is_some_and(|list| list.control.bounds.contains_rect(self.place(node)))
                 }
-                _ => true,
+                Content::Window(_)
+                | Content::Panel
+                | Content::Label(_)
+                | Content::Button { .. }
+                | Content::Link
+                | Content::Image
+                | Content::Progress { .. }
+                | Content::TextField { .. }
+                | Content::SecureField { .. }
+                | Content::TextArea { .. }
+                | Content::CheckBox { .. }
+                | Content::RadioButton { .. }
+                | Content::PopUpButton { .. }
+                | Content::List { .. }
+                | Content::MenuItem
+                | Content::ContextMenu
+                | Content::Slider { .. } => true,
             };
             drawn && self.place(node).contains(at)
         });
@@ -258,7 +274,9 @@ impl World {
         }
         self.focus_by_click(window_id, id);
         match &self.control(window_id, id)?.control.content {
-            content if content.is_text() => self.click_text(window_id, id, count, at),
+            Content::TextField { .. } | Content::SecureField { .. } | Content::TextArea { .. } => {
+                self.click_text(window_id, id, count, at)
+            }
             Content::Slider { .. } => self.slide(window_id, id, at, now),
             Content::Row { .. } => {
                 self.pressed(window_id, id, now);
@@ -266,7 +284,22 @@ impl World {
                     self.opened(window_id, id, now);
                 }
             }
-            _ => {
+            Content::Window(_)
+            | Content::Group
+            | Content::Panel
+            | Content::Label(_)
+            | Content::Button { .. }
+            | Content::Link
+            | Content::Image
+            | Content::Progress { .. }
+            | Content::CheckBox { .. }
+            | Content::RadioButton { .. }
+            | Content::PopUpButton { .. }
+            | Content::List { .. }
+            | Content::MenuBar
+            | Content::Menu
+            | Content::MenuItem
+            | Content::ContextMenu => {
                 for _ in 0..count {
                     self.pressed(window_id, id, now);
                 }
@@ -274,7 +307,11 @@ impl World {
         }
         match behavior {
             Behavior::Unknown => Err(ActionRefusal::Unknown),
-            _ => Ok(()),
+            Behavior::Works
+            | Behavior::Ignored
+            | Behavior::Refused
+            | Behavior::Hangs
+            | Behavior::Vanishes => Ok(()),
         }
     }
 
@@ -301,10 +338,27 @@ impl World {
         };
         let Some(node) = window.node(id) else { return };
         let focused = match &node.control.content {
-            content if content.is_text() => Some(id),
-            Content::Slider { .. } | Content::List { .. } => Some(id),
+            Content::TextField { .. }
+            | Content::SecureField { .. }
+            | Content::TextArea { .. }
+            | Content::Slider { .. }
+            | Content::List { .. } => Some(id),
             Content::Row { .. } => node.parent,
-            _ => None,
+            Content::Window(_)
+            | Content::Group
+            | Content::Panel
+            | Content::Label(_)
+            | Content::Button { .. }
+            | Content::Link
+            | Content::Image
+            | Content::Progress { .. }
+            | Content::CheckBox { .. }
+            | Content::RadioButton { .. }
+            | Content::PopUpButton { .. }
+            | Content::MenuBar
+            | Content::Menu
+            | Content::MenuItem
+            | Content::ContextMenu => None,
         };
         if focused.is_some() {
             window.set_focus(focused);
@@ -422,7 +476,7 @@ impl World {
             return;
         };
         match &node.control.content {
-            content if content.is_text() => {
+            Content::TextField { .. } | Content::SecureField { .. } | Content::TextArea { .. } => {
                 self.focus_by_click(window_id, id);
                 if let Some(node) = self.node_mut(window_id, id) {
                     let anchor = layout::place_in_text(node, from);
@@ -433,8 +487,27 @@ impl World {
                 self.focus_by_click(window_id, id);
                 self.slide(window_id, id, to, now);
             }
-            _ if start == end => self.clicked(window_id, id, now),
-            _ => {}
+            Content::Window(_)
+            | Content::Group
+            | Content::Panel
+            | Content::Label(_)
+            | Content::Button { .. }
+            | Content::Link
+            | Content::Image
+            | Content::Progress { .. }
+            | Content::CheckBox { .. }
+            | Content::RadioButton { .. }
+            | Content::PopUpButton { .. }
+            | Content::List { .. }
+            | Content::Row { .. }
+            | Content::MenuBar
+            | Content::Menu
+            | Content::MenuItem
+            | Content::ContextMenu => {
+                if start == end {
+                    self.clicked(window_id, id, now);
+                }
+            }
         }
     }
 }
