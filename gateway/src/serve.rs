@@ -14,7 +14,7 @@ use maka_policy_host::{
     engine::{Engine, EngineError},
     judge::{Judge, JudgeOptions},
     limits::Limits,
-    log::{DecisionLog, Fsync, LogError, LogOptions, VerifyError, verify},
+    log::{DecisionLog, Fsync, LogError, LogOptions, Rotation, VerifyError, verify},
 };
 use tokio::{
     sync::watch,
@@ -33,6 +33,7 @@ use crate::{
         authenticate::{Authenticate, AuthenticateLayer},
     },
     config::{self, Config},
+    decisions::Decisions,
     events::Events,
     forward::Forward,
     health,
@@ -165,7 +166,16 @@ impl Gateway {
             config::Fsync::Each => Fsync::Each,
             config::Fsync::Never => Fsync::Never,
         };
-        let (log, opened) = DecisionLog::open(&audit_path, LogOptions { fsync })?;
+        let (log, opened) = DecisionLog::open(
+            &audit_path,
+            LogOptions {
+                fsync,
+                rotation: Some(Rotation {
+                    max_file_bytes: config.audit.max_file_bytes.get(),
+                    keep_files: config.audit.keep_files.map(|keep| keep.get() as u32),
+                }),
+            },
+        )?;
         if opened.torn_bytes > 0 {
             tracing::warn!(
                 bytes = opened.torn_bytes,
@@ -246,7 +256,9 @@ impl Gateway {
             stop.drain.clone(),
         ));
 
+        let decisions = Decisions::new(Arc::clone(&judge));
         let edge = Arc::new(Edge {
+            decisions: decisions.clone(),
             sessions: sessions.clone(),
             events: events.clone(),
             forward: forward.clone(),
@@ -319,7 +331,7 @@ impl Gateway {
         stop.drain.cancel();
         tracing::info!("ending");
         tokio::select! {
-            () = end(&sessions, &forward, &events, &mut tasks) => {}
+            () = end(&sessions, &forward, &events, &decisions, &mut tasks) => {}
             // What is dropped here ends by itself: the supervisor kills its executor when it goes.
             () = stop.hurry.cancelled() => tracing::warn!("ending without waiting"),
         }
@@ -351,11 +363,13 @@ async fn end(
     sessions: &Sessions,
     forward: &Forward,
     events: &Events,
+    decisions: &Decisions,
     tasks: &mut JoinSet<Result<(), ServeError>>,
 ) {
     sessions.shutdown().await;
     forward.dispose().await;
     events.close();
+    decisions.close();
     let connections = async {
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended.map_err(ServeError::from).flatten() {

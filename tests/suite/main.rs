@@ -6,6 +6,7 @@ mod cancel;
 mod chaos;
 mod clients;
 mod cross_layer;
+mod decisions;
 mod deny_all;
 mod events;
 mod faults;
