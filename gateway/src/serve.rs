@@ -6,6 +6,7 @@
 
 pub(crate) mod connection;
 pub mod executor;
+mod metrics;
 pub mod policy;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -106,8 +107,12 @@ pub enum ServeError {
 pub async fn serve(config: Config, stop: Stop) -> Result<(), ServeError> {
     let state_dir = StateDir::hold(config.state_dir.as_path())?;
     let listeners = Listeners::bind(&config, &state_dir)?;
+    let page = match config.telemetry.metrics {
+        Some(address) => Some(metrics::Page::bind(address.0, state_dir.path()).await?),
+        None => None,
+    };
     let gateway = Gateway::prepare(&config)?;
-    gateway.run(&config, listeners, stop).await
+    gateway.run(&config, listeners, page, stop).await
 }
 
 /// Bound, not yet served. Connections wait in the kernel's queue.
@@ -233,6 +238,7 @@ impl Gateway {
         self,
         config: &Config,
         listeners: Listeners,
+        page: Option<metrics::Page>,
         stop: Stop,
     ) -> Result<(), ServeError> {
         let Self {
@@ -289,6 +295,13 @@ impl Gateway {
             });
         }
 
+        if let Some(page) = page {
+            let served = page.serve(Arc::clone(&judge), stop.drain.clone());
+            tasks.spawn(async move {
+                served.await;
+                Ok(())
+            });
+        }
         if let Some(heard) = forward.events() {
             let events = events.clone();
             tasks.spawn(async move {

@@ -19,6 +19,7 @@ mod input;
 mod linux_desktop;
 mod listeners;
 mod malformed;
+mod metrics;
 mod operator;
 mod outcomes;
 mod pictures;
