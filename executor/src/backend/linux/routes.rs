@@ -5,12 +5,13 @@
 
 use maka_cu_protocol::ids::WindowKey;
 
+use super::LinuxDesktop;
 use super::display::{Area, Screen, unreadable};
 use super::frame::Toolkit;
 use super::locate;
 use super::process::was_given;
+use super::services::no_bus;
 use super::window::XWindow;
-use super::{LinuxDesktop, no_bus};
 use crate::backend::error::BackendError;
 use crate::backend::input::{Gesture, Reach};
 use crate::deadline::Deadline;
@@ -160,14 +161,20 @@ impl LinuxDesktop {
         key: WindowKey,
         deadline: &Deadline,
     ) -> Result<Listener, BackendError> {
-        let bus = self.bus(deadline)?;
-        let toolkit = locate::toolkit(&self.accessibility, &bus, key.pid);
-        Ok(match self.within(deadline, toolkit)?.map_err(no_bus)? {
-            Some(Toolkit::Qt) => Listener::Qt,
-            Some(Toolkit::Chromium) => Listener::Chromium,
-            Some(Toolkit::Gtk3) if was_given(key.pid, CORE_EVENTS_VARIABLE) => Listener::Gtk3Core,
-            Some(Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::ScreenBased) | None => Listener::Other,
-        })
+        let bus = self.services.bus(deadline)?;
+        let toolkit = locate::toolkit(&self.services.accessibility, &bus, key.pid);
+        Ok(
+            match self.services.within(deadline, toolkit)?.map_err(no_bus)? {
+                Some(Toolkit::Qt) => Listener::Qt,
+                Some(Toolkit::Chromium) => Listener::Chromium,
+                Some(Toolkit::Gtk3) if was_given(key.pid, CORE_EVENTS_VARIABLE) => {
+                    Listener::Gtk3Core
+                }
+                Some(Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::ScreenBased) | None => {
+                    Listener::Other
+                }
+            },
+        )
     }
 }
 
