@@ -145,6 +145,7 @@ fn bare_snapshot() -> Snapshot {
             sha256: Digest::of(b"png"),
             scale: 1.0,
         }),
+        image_absence: None,
         displays: Vec::new(),
         obscuring_rects: Vec::new(),
         elements: Vec::new(),
