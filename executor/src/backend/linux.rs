@@ -21,6 +21,7 @@ mod cache;
 mod capture;
 mod catalog;
 mod choice;
+mod compositor;
 mod display;
 mod doctor;
 mod entry;
@@ -50,15 +51,28 @@ mod scroll;
 mod selection;
 mod sent;
 mod services;
+mod session;
 mod surface;
 mod toolkits;
+mod toplevels;
 mod vocabulary;
 mod walk;
+mod wayland;
 mod window;
+mod window_ids;
 mod x11;
 
+pub use self::wayland::WaylandDesktop;
 pub use self::x11::LinuxDesktop;
+use super::BackendKind;
 use super::doctor::{Finding, Note};
+
+/// The back end that drives the session of this environment: X11 where there is an X display with a screen of its own, else
+/// Wayland where there is a compositor, else X11.
+#[must_use]
+pub fn kind_of_session() -> BackendKind {
+    session::kind()
+}
 
 /// What an X11 desktop needs and whether it is there.
 #[must_use]
@@ -66,8 +80,20 @@ pub fn diagnose() -> Vec<Finding> {
     doctor::diagnose()
 }
 
-/// What the applications of this environment were told about accessibility.
+/// What a Wayland desktop needs and whether it is there.
+#[must_use]
+pub fn diagnose_wayland() -> Vec<Finding> {
+    doctor::diagnose_wayland()
+}
+
+/// What the applications of this environment were told about accessibility, and of X11 in a Wayland session what it misses.
 #[must_use]
 pub fn notes() -> Vec<Note> {
-    toolkits::notes()
+    toolkits::notes(BackendKind::Linux)
+}
+
+/// The same, and what cannot be done on a Wayland desktop and why.
+#[must_use]
+pub fn notes_wayland() -> Vec<Note> {
+    toolkits::notes(BackendKind::Wayland)
 }

@@ -8,9 +8,9 @@ use maka_cu_protocol::ids::WindowKey;
 use super::LinuxDesktop;
 use super::display::{Area, Screen, unreadable};
 use super::frame::Toolkit;
-use super::locate;
 use super::process::was_given;
 use super::services::no_bus;
+use super::toplevels;
 use super::window::XWindow;
 use crate::backend::error::BackendError;
 use crate::backend::input::{Gesture, Reach};
@@ -162,7 +162,7 @@ impl LinuxDesktop {
         deadline: &Deadline,
     ) -> Result<Listener, BackendError> {
         let bus = self.services.bus(deadline)?;
-        let toolkit = locate::toolkit(&self.services.accessibility, &bus, key.pid);
+        let toolkit = toplevels::toolkit(&self.services.accessibility, &bus, key.pid);
         Ok(
             match self.services.within(deadline, toolkit)?.map_err(no_bus)? {
                 Some(Toolkit::Qt) => Listener::Qt,
