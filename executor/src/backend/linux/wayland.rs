@@ -48,6 +48,8 @@ use crate::deadline::Deadline;
 
 /// Applications that are asked for their windows at the same time.
 const ASKED_AT_ONCE: usize = 16;
+/// Bytes of a title that are kept, as many as of one on X11: a program may call its window anything.
+const LONGEST_TITLE: usize = 16 * 1024;
 
 /// The desktop that `WAYLAND_DISPLAY` and the session bus name.
 #[derive(Debug)]
@@ -118,6 +120,10 @@ async fn windows_of(
     let kind = toolkit.coordinate_type();
     let mut tops = top_levels(bus, application, toolkit, kind, deadline).await?;
     tops.retain(|top| is_window(toolkit, top.role));
+    for top in &mut tops {
+        let end = top.name.floor_char_boundary(LONGEST_TITLE);
+        top.name.truncate(end);
+    }
     Ok(tops)
 }
 

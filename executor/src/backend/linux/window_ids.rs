@@ -76,7 +76,9 @@ impl WindowIds {
             .map(|one| Arc::clone(&one.bus_name))
             .collect();
         for one in told {
-            for top in one.windows.into_iter().flatten() {
+            let own = |top: &TopLevel| top.object.bus_name == one.bus_name;
+            // Who names a window of another program is not believed to be its owner.
+            for top in one.windows.into_iter().flatten().filter(own) {
                 table.note(listing, one.pid, top);
             }
         }
@@ -232,6 +234,19 @@ mod tests {
             table.windows.is_empty() && table.given.is_empty(),
             "nothing is kept"
         );
+    }
+
+    #[test]
+    fn a_program_cannot_claim_the_windows_of_another() {
+        let ids = WindowIds::default();
+        let mut liar = told(":1.4", 6, Some(&[("/w/9", "own")]));
+        let claimed = top(":1.5", "/w/1", "one");
+        liar.windows.as_mut().unwrap().push(claimed);
+        let honest = told(":1.5", 7, Some(&[("/w/1", "one")]));
+        let listing = ids.begin();
+        let windows = ids.settle(listing, vec![liar, honest]);
+        let owners: Vec<_> = windows.iter().map(|it| (it.pid, &*it.top.name)).collect();
+        assert_eq!(owners, [(7, "one"), (6, "own")]);
     }
 
     /// Of two listings at the same time, the one that began first and ends last takes nothing back.
