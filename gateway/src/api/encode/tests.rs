@@ -231,6 +231,10 @@ fn a_missing_picture_says_why() {
         response.image_absence(),
         v1::ImageAbsence::OmittedByExecutor
     );
+    assert_eq!(
+        scalar::image_absence(ImageAbsence::NotOffered),
+        v1::ImageAbsence::NotOffered
+    );
 }
 
 #[test]
