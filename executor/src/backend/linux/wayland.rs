@@ -11,6 +11,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -19,6 +20,7 @@ use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{ElementActionKind, Path, ScreenRecordingProbe};
 use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::accessibility::COMPONENT;
@@ -48,6 +50,9 @@ use crate::deadline::Deadline;
 
 /// Applications that are asked for their windows at the same time.
 const ASKED_AT_ONCE: usize = 16;
+/// Time for one application to tell its windows, all its answers together: one that takes half a second for each of many
+/// must not cost the others their place in the list. Like one that is silent, it keeps what it told before.
+const ONE_APPLICATION: Duration = Duration::from_millis(1500);
 /// Bytes of a title that are kept, as many as of one on X11: a program may call its window anything.
 const LONGEST_TITLE: usize = 16 * 1024;
 
@@ -90,7 +95,9 @@ impl WaylandDesktop {
         let applications = self.services.accessibility.applications(bus).await?;
         let told = stream::iter(applications)
             .map(|(application, pid)| async move {
-                let windows = match windows_of(bus, &application, deadline).await {
+                let asked = windows_of(bus, &application, deadline);
+                let answer = timeout(ONE_APPLICATION, asked).await;
+                let windows = match answer.unwrap_or(Err(CallError::Timeout)) {
                     Ok(windows) => Some(windows),
                     // It left, or answers nonsense: it has none.
                     Err(CallError::Gone | CallError::Rejected | CallError::Malformed) => {
