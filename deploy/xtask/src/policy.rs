@@ -6,8 +6,6 @@
 //! again with that feature.
 
 #[cfg(feature = "policy")]
-mod compiler;
-#[cfg(feature = "policy")]
 mod rebuild;
 
 /// What `cargo xtask policy` takes.

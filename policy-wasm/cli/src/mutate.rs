@@ -5,7 +5,7 @@
 //! agreement, because a refusal depends on what would have prevented it.
 
 use maka_policy_host::facts::{
-    Action, Authority, Cdp, Dispatch, DispatchResult, Effect, ElementRow, Head,
+    Action, Authority, Cdp, Dispatch, DispatchResult, Effect, ElementArgs, ElementRow, Head,
     Outcome as Happened, PageRow, Path, Review, SnapshotRow, SnapshotState, Subject, Tier, UrlFact,
 };
 use maka_policy_host::trial::Facts;
@@ -141,6 +141,22 @@ const HEAD: &[Change<Head>] = &[
 ];
 
 const DISPATCH: &[Change<Dispatch>] = &[
+    // Whether the call acts or only reads.
+    ("action", |facts| {
+        facts.action = match facts.action {
+            Action::Observe(_) => Action::Element(ElementArgs {
+                kind: "click".to_owned(),
+                text: None,
+            }),
+            Action::Element(_)
+            | Action::Point(_)
+            | Action::Key(_)
+            | Action::Text(_)
+            | Action::Launch(_)
+            | Action::Other(_) => Action::Observe("observe".to_owned()),
+        };
+        true
+    }),
     ("action.kind", |facts| match &mut facts.action {
         Action::Element(args) => text(&mut args.kind),
         Action::Point(args) => text(&mut args.kind),
@@ -265,6 +281,11 @@ const DISPATCH: &[Change<Dispatch>] = &[
 ];
 
 const CDP: &[Change<Cdp>] = &[
+    // A command that only looks, where another one was named.
+    ("method", |facts| {
+        "Page.getLayoutMetrics".clone_into(&mut facts.head.method);
+        true
+    }),
     ("page", |facts| facts.page.take().is_some()),
     ("page.session", |facts| {
         page(facts.page.as_mut(), &facts.head.caller.session)
@@ -289,6 +310,10 @@ const CDP: &[Change<Cdp>] = &[
     ("urls.host", |facts| {
         let url = facts.urls.first_mut();
         url.is_some_and(|url| text(&mut url.host))
+    }),
+    ("urls.userinfo", |facts| {
+        let url = facts.urls.first_mut();
+        url.is_some_and(|url| not(&mut url.userinfo))
     }),
     ("script_length", |facts| {
         facts.script_length = match facts.script_length {

@@ -23,11 +23,36 @@ pub enum Prebuilt {
     AllowAll,
     /// Refuses everything.
     DenyAll,
+    /// Lets only listed applications be used.
+    AppList,
+    /// Lets a browser be used on listed sites, without scripts and files.
+    BrowserDomains,
+    /// Lets something be done in opening hours.
+    BusinessHours,
+    /// Asks a person before what cannot be taken back.
+    DestructiveControls,
+    /// Limits how much is done.
+    RateLimits,
+    /// Lets an agent look, and do nothing.
+    ReadOnly,
+    /// Limits what is typed, and where.
+    TypingGuard,
 }
 
 impl Prebuilt {
     /// Every one of them.
-    pub const ALL: &'static [Self] = &[Self::Floor, Self::AllowAll, Self::DenyAll];
+    pub const ALL: &'static [Self] = &[
+        Self::Floor,
+        Self::AllowAll,
+        Self::DenyAll,
+        Self::AppList,
+        Self::BrowserDomains,
+        Self::BusinessHours,
+        Self::DestructiveControls,
+        Self::RateLimits,
+        Self::ReadOnly,
+        Self::TypingGuard,
+    ];
 
     /// The name in its manifest.
     #[must_use]
@@ -36,6 +61,13 @@ impl Prebuilt {
             Self::Floor => maka_floor::manifest::NAME,
             Self::AllowAll => "allow-all",
             Self::DenyAll => "deny-all",
+            Self::AppList => "app-list",
+            Self::BrowserDomains => "browser-domains",
+            Self::BusinessHours => "business-hours",
+            Self::DestructiveControls => "destructive-controls",
+            Self::RateLimits => "rate-limits",
+            Self::ReadOnly => "read-only",
+            Self::TypingGuard => "typing-guard",
         }
     }
 
@@ -46,6 +78,13 @@ impl Prebuilt {
             Self::Floor => FLOOR,
             Self::AllowAll => include_bytes!("../../prebuilt/allow-all.wasm"),
             Self::DenyAll => include_bytes!("../../prebuilt/deny-all.wasm"),
+            Self::AppList => include_bytes!("../../prebuilt/app-list.wasm"),
+            Self::BrowserDomains => include_bytes!("../../prebuilt/browser-domains.wasm"),
+            Self::BusinessHours => include_bytes!("../../prebuilt/business-hours.wasm"),
+            Self::DestructiveControls => include_bytes!("../../prebuilt/destructive-controls.wasm"),
+            Self::RateLimits => include_bytes!("../../prebuilt/rate-limits.wasm"),
+            Self::ReadOnly => include_bytes!("../../prebuilt/read-only.wasm"),
+            Self::TypingGuard => include_bytes!("../../prebuilt/typing-guard.wasm"),
         }
     }
 

@@ -4,13 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use maka_policy_build::{Compiler, Job, component};
 use sha2::{Digest as _, Sha256};
 
-use super::compiler::Compiler;
 use crate::workspace::{cargo, root, target_dir};
-
-/// The section that `maka-policy-host` reads.
-const SECTION: &str = "maka-policy-manifest";
 
 /// The variable under which the tests of `maka-policy-host` find rebuilt components to compare with the committed ones.
 const REBUILT: &str = "MAKA_POLICY_REBUILT";
@@ -22,30 +19,86 @@ struct Shipped {
     module: &'static str,
     /// Below the root.
     source: &'static str,
+    manifest: Manifest,
 }
 
-const SHIPPED: [Shipped; 3] = [
+/// Where the manifest of a component comes from.
+enum Manifest {
+    /// The floor writes it from its own tables.
+    Floor,
+    /// A file beside the source.
+    File,
+    /// The SDK puts it into the core module.
+    Carried,
+}
+
+const SHIPPED: [Shipped; 10] = [
     Shipped {
         name: "maka-floor",
         module: "maka_floor_component.wasm",
         source: "policy-wasm/floor",
+        manifest: Manifest::Floor,
     },
     Shipped {
         name: "allow-all",
         module: "allow_all.wasm",
         source: "policy-wasm/policies/allow-all",
+        manifest: Manifest::File,
     },
     Shipped {
         name: "deny-all",
         module: "deny_all.wasm",
         source: "policy-wasm/policies/deny-all",
+        manifest: Manifest::File,
+    },
+    Shipped {
+        name: "app-list",
+        module: "app_list.wasm",
+        source: "policy-wasm/policies/app-list",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "browser-domains",
+        module: "browser_domains.wasm",
+        source: "policy-wasm/policies/browser-domains",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "business-hours",
+        module: "business_hours.wasm",
+        source: "policy-wasm/policies/business-hours",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "destructive-controls",
+        module: "destructive_controls.wasm",
+        source: "policy-wasm/policies/destructive-controls",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "rate-limits",
+        module: "rate_limits.wasm",
+        source: "policy-wasm/policies/rate-limits",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "read-only",
+        module: "read_only.wasm",
+        source: "policy-wasm/policies/read-only",
+        manifest: Manifest::Carried,
+    },
+    Shipped {
+        name: "typing-guard",
+        module: "typing_guard.wasm",
+        source: "policy-wasm/policies/typing-guard",
+        manifest: Manifest::Carried,
     },
 ];
 
 /// Rebuilds the components and writes them over the committed ones.
 pub(super) fn write() -> anyhow::Result<()> {
     let compiler = Compiler::find()?;
-    println!("building with {}", compiler.version);
+    println!("building with {}", compiler.version());
     let built = build(&compiler)?;
     fs::write(folder().join("prebuilt.toml"), record(&compiler, &built))?;
     for (shipped, bytes) in SHIPPED.iter().zip(&built) {
@@ -56,7 +109,7 @@ pub(super) fn write() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rebuilds the components aside and compares. One compiler version gives the same bytes; another one has to give the
+/// Rebuilds the components aside and compares, and runs the native tests of SDK and policies. One compiler version gives the same bytes; another one has to give the
 /// same verdicts on everything the tests compare.
 pub(super) fn check() -> anyhow::Result<()> {
     let recorded: toml::Table = fs::read_to_string(folder().join("prebuilt.toml"))
@@ -67,15 +120,16 @@ pub(super) fn check() -> anyhow::Result<()> {
         .map(|shipped| committed(shipped, &recorded))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let compiler = Compiler::find()?;
-    println!("building with {}", compiler.version);
+    println!("building with {}", compiler.version());
     let built = build(&compiler)?;
+    compiler.test(&root().join("policy-wasm/Cargo.toml"), &work_dir())?;
     if committed == built {
         for (shipped, built) in SHIPPED.iter().zip(&built) {
             println!("{}: the same {} bytes", shipped.name, built.len());
         }
         return Ok(());
     }
-    if recorded.get("compiler").and_then(toml::Value::as_str) == Some(&compiler.version) {
+    if recorded.get("compiler").and_then(toml::Value::as_str) == Some(compiler.version()) {
         let differing: Vec<_> = SHIPPED
             .iter()
             .zip(committed.iter().zip(&built))
@@ -98,75 +152,49 @@ pub(super) fn check() -> anyhow::Result<()> {
     }
     // The tests run wasmtime; this program does not link it.
     let variable = format!("env.{REBUILT}={:?}", aside.display().to_string());
-    cargo([
-        "--config",
-        &variable,
-        "test",
-        "--locked",
-        // The selection of `cargo xtask test`, so that nothing is built twice.
-        "--workspace",
-        "--lib",
-        "differential",
-    ])
+    // The floor against its corpus, the examples against their fixtures. The selection is that of `cargo xtask test`, so
+    // that nothing is built twice.
+    for tests in [
+        &["--lib", "differential"][..],
+        &["--test", "command", "examples"],
+    ] {
+        let words = ["--config", &variable, "test", "--locked", "--workspace"];
+        cargo(words.iter().chain(tests))?;
+    }
+    Ok(())
 }
 
 /// Builds all components, in the order of [`SHIPPED`].
 fn build(compiler: &Compiler) -> anyhow::Result<Vec<Vec<u8>>> {
-    let modules = compiler.build(&root().join("policy-wasm/Cargo.toml"), &work_dir())?;
+    let modules = compiler.build(&Job {
+        manifest: &root().join("policy-wasm/Cargo.toml"),
+        target_dir: &work_dir(),
+        remaps: Vec::new(),
+        locked: true,
+    })?;
+    let folders: Vec<_> = std::iter::once(root())
+        .chain(std::env::home_dir())
+        .collect();
     SHIPPED
         .iter()
         .map(|shipped| {
             let module = fs::read(modules.join(shipped.module)).with_context(|| shipped.module)?;
-            let component = wit_component::ComponentEncoder::default()
-                .validate(true)
-                .module(&module)?
-                .encode()?;
-            let text = String::from_utf8_lossy(&component);
-            for folder in [root(), std::env::home_dir().unwrap_or_else(root)] {
-                if text.contains(&*folder.to_string_lossy()) {
-                    bail!(
-                        "{} holds the name of a folder of this machine",
-                        shipped.name
-                    );
+            let component = match shipped.manifest {
+                Manifest::Floor => {
+                    component::encode_with(&module, maka_floor::manifest::json().as_bytes())
                 }
+                Manifest::File => {
+                    let file = root().join(shipped.source).join("manifest.json");
+                    let text = fs::read(&file).with_context(|| file.display().to_string())?;
+                    component::encode_with(&module, &text)
+                }
+                Manifest::Carried => component::encode(&module),
             }
-            Ok(with_manifest(component, manifest(shipped)?.as_bytes()))
+            .with_context(|| shipped.name)?;
+            component::check_leaks(&component, &folders).with_context(|| shipped.name)?;
+            Ok(component)
         })
         .collect()
-}
-
-/// The floor writes its manifest from its own tables; the others have a file.
-fn manifest(shipped: &Shipped) -> anyhow::Result<String> {
-    if shipped.name == maka_floor::manifest::NAME {
-        return Ok(maka_floor::manifest::json());
-    }
-    let file = root().join(shipped.source).join("manifest.json");
-    fs::read_to_string(&file).with_context(|| file.display().to_string())
-}
-
-/// Appends a custom section to a component: id 0, size, length of the name, name, content.
-fn with_manifest(mut component: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
-    let mut payload = leb128(SECTION.len());
-    payload.extend(SECTION.as_bytes());
-    payload.extend(manifest);
-    component.push(0);
-    component.extend(leb128(payload.len()));
-    component.extend(payload);
-    component
-}
-
-/// An unsigned number in the variable-length form of WebAssembly.
-fn leb128(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(value & 0x7f).expect("seven bits fit in a byte");
-        value >>= 7;
-        if value == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 0x80);
-    }
 }
 
 /// The committed bytes of a component, if they are those of the record.
@@ -192,14 +220,14 @@ fn committed(shipped: &Shipped, recorded: &toml::Table) -> anyhow::Result<Vec<u8
 
 fn record(compiler: &Compiler, built: &[Vec<u8>]) -> String {
     let flags: Vec<_> = compiler
-        .recorded_flags()
+        .recorded_flags(&[])
         .into_iter()
         .map(toml::Value::String)
         .collect();
     let mut text = format!(
         "# Written by `cargo xtask policy`. The components beside this file, and what made them.\n\n\
          compiler = {}\nflags = {}\n",
-        toml::Value::String(compiler.version.clone()),
+        toml::Value::String(compiler.version().to_owned()),
         toml::Value::Array(flags)
     );
     for (shipped, bytes) in SHIPPED.iter().zip(built) {

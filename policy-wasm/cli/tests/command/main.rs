@@ -4,6 +4,7 @@ mod bench;
 mod bundle;
 mod check;
 mod decision_log;
+mod examples;
 mod fixtures;
 mod inspect;
 mod support;
