@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::decision_log::Anchor;
+use crate::project::ProjectName;
 use crate::reference::Reference;
 use crate::workbench::LoadOptions;
 
-const EXIT_CODES: &str = "A policy is named by its file, or as prebuilt:maka-floor, prebuilt:allow-all or prebuilt:deny-all.
+const EXIT_CODES: &str = "A policy is named by its file, or as prebuilt:NAME: maka-floor, allow-all, deny-all, app-list, browser-domains, business-hours,
+destructive-controls, rate-limits, read-only or typing-guard.
 
 Exit codes: 0 passed, 1 a case failed or a log is not whole, 2 bad input (a policy that is refused, a fixture with a mistake, a wrong flag),
 3 coverage under the minimum.";
@@ -28,10 +30,28 @@ const FIXTURE: &str = "A fixture is a YAML or JSON file. Its first document begi
 Instead of `call` and `expect` a case can have `steps`, a list of them that share the mirror. Everything else takes a
 default; policy-wasm/README.md has the table. Unknown keys are mistakes.";
 
+const NEW: &str = "The project has one real rule, with fixtures that cover it, and builds as it is:
+
+  maka-policy new my-policy
+  cd my-policy
+  maka-policy build
+  maka-policy check my-policy.wasm
+  maka-policy test my-policy.wasm fixtures --coverage --min 100 --mutate
+
+The name is that of the folder, the package and the policy: a-z, 0-9 and single dashes, a letter first, at most 48. A folder that is
+there already is left alone. The SDK is not on a registry: its source is put into the project as maka/, unless --sdk names another
+one, such as policy-wasm/sdk of a checkout.";
+
+const BUILD: &str = "The component is the same on every machine with the same compiler, and holds no name of a folder. The compiler is the first of:
+the toolchain on PATH with the target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown), the same with the source of
+its standard library, Debian's (apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-22). Without the
+target the standard library is built along, which takes a minute the first time; projects share it when --target-dir, or the
+variable MAKA_POLICY_TARGET_DIR, names one folder for all of them.";
+
 const ANCHOR: &str = "A record that was edited or removed ends with 1. That the end was cut off, or that the whole file was rewritten, is
 found only with a position that was kept elsewhere: print one now, and give it with --anchor later.";
 
-/// Look at, check, run, test and measure a policy, the way a gateway would judge with it.
+/// Start, build, check, run, test, measure and sign a policy, and judge with it the way a gateway would.
 #[derive(Debug, Parser)]
 #[command(name = "maka-policy", version, after_help = EXIT_CODES)]
 pub struct CommandLine {
@@ -43,6 +63,12 @@ pub struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Make the project of a new policy.
+    #[command(after_help = NEW)]
+    New(NewArguments),
+    /// Build a project to the component that a gateway loads.
+    #[command(after_help = BUILD)]
+    Build(BuildArguments),
     /// Print what a policy says about itself: rules, refusals with their sentences, settings with defaults, limits.
     Inspect(InspectArguments),
     /// Say whether a gateway would load a policy, and what to write instead where it would not.
@@ -72,6 +98,42 @@ pub enum LogCommand {
     /// Check that every record follows the one before it, and print the position of the last one.
     #[command(after_help = ANCHOR)]
     Verify(VerifyLogArguments),
+}
+
+/// What `new` takes.
+#[derive(Debug, Args)]
+pub struct NewArguments {
+    /// The name of the policy, and of the new folder.
+    pub name: ProjectName,
+    /// The language to write it in.
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    pub language: Language,
+    /// The folder of the SDK to build on, instead of the one that this program carries.
+    #[arg(long, value_name = "FOLDER")]
+    pub sdk: Option<PathBuf>,
+}
+
+/// A language in which a policy can be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Rust, with the SDK.
+    Rust,
+}
+
+/// What `build` takes.
+#[derive(Debug, Args)]
+pub struct BuildArguments {
+    /// The folder of the project; the current one, if it is left out.
+    pub folder: Option<PathBuf>,
+    /// The file for the component, instead of NAME.wasm in the folder of the project.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Fail when Cargo.lock would have to change.
+    #[arg(long)]
+    pub locked: bool,
+    /// Where cargo works, instead of target/policy in the folder of the project.
+    #[arg(long, value_name = "FOLDER")]
+    pub target_dir: Option<PathBuf>,
 }
 
 /// What `inspect` takes.

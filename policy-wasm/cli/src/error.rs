@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use maka_policy_build::BuildError;
 use maka_policy_host::engine::EngineError;
 use maka_policy_host::log::LogError;
 use maka_policy_host::module::LoadError;
@@ -31,6 +32,20 @@ pub enum InputError {
         /// The limit.
         limit: u64,
     },
+    /// A project cannot have this name.
+    #[error(
+        "a policy, its folder and its package have one name: a-z, 0-9 and single dashes, a letter first, at most 48, and no word of Rust"
+    )]
+    ProjectName,
+    /// A folder is not the SDK.
+    #[error("`{path}` is not the SDK; name the folder with the Cargo.toml of maka-policy-sdk")]
+    NotSdk {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A project cannot be built.
+    #[error("the policy cannot be built")]
+    Build(#[from] BuildError),
     /// No built-in policy has this name.
     #[error("there is no built-in policy of this name; there are {names}")]
     NotBuiltIn {
@@ -150,6 +165,9 @@ impl InputError {
             }
             Self::Read { .. }
             | Self::TooLarge { .. }
+            | Self::ProjectName
+            | Self::NotSdk { .. }
+            | Self::Build(_)
             | Self::NotBuiltIn { .. }
             | Self::SettingsJson { .. }
             | Self::Engine(_)

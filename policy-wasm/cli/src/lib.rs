@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod bench;
+pub mod build;
 pub mod bundle;
 pub mod check;
 pub mod command_line;
@@ -20,6 +21,7 @@ pub mod inspect;
 pub mod key;
 pub mod mutate;
 pub mod outcome;
+pub mod project;
 pub mod reference;
 pub mod report;
 pub mod sign;
@@ -33,6 +35,8 @@ use report::Report;
 #[must_use]
 pub fn run(command_line: &CommandLine) -> Report {
     let result = match &command_line.command {
+        Command::New(arguments) => project::run(arguments),
+        Command::Build(arguments) => build::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Run(arguments) => explain::run(arguments),

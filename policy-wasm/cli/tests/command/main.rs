@@ -7,4 +7,5 @@ mod decision_log;
 mod examples;
 mod fixtures;
 mod inspect;
+mod project;
 mod support;
