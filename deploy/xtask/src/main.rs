@@ -15,6 +15,7 @@ mod serve;
 mod soak;
 mod test;
 mod tools;
+mod tutorial;
 mod workspace;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Soak(soak::Arguments),
     /// Rebuild the shipped policy components from source.
     Policy(policy::Arguments),
+    /// Walk the tutorial of the policies word for word, from an empty folder to a denial in a gateway.
+    Tutorial(tutorial::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::bench(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Soak(arguments) => soak::soak(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Policy(arguments) => policy::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Tutorial(arguments) => tutorial::tutorial(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,

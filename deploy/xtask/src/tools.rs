@@ -8,9 +8,12 @@ use crate::workspace::{root, run, target_dir};
 /// The vendor's own client; asks for reflection v1, where grpcurl asks for v1alpha.
 const BUF: &str = "@bufbuild/buf@1.75.0";
 
-/// The folder of the tools; tests find it as `MAKA_TEST_TOOLS`.
+/// Where the tests find the tools. A person who has them elsewhere can set it, and then nothing is installed.
+const VARIABLE: &str = "MAKA_TEST_TOOLS";
+
+/// The folder of the tools.
 pub(crate) fn folder() -> PathBuf {
-    target_dir().join("test-tools")
+    std::env::var_os(VARIABLE).map_or_else(|| target_dir().join("test-tools"), PathBuf::from)
 }
 
 /// Installs what is missing. The Python packages are pinned in `tests/python/requirements.txt`.
@@ -19,6 +22,10 @@ pub(crate) fn folder() -> PathBuf {
 /// When Python, its venv module, npm or a registry is not there.
 pub(crate) fn ensure() -> anyhow::Result<()> {
     let folder = folder();
+    if std::env::var_os(VARIABLE).is_some() {
+        println!("test clients: those in {}", folder.display());
+        return Ok(());
+    }
     let requirements = root().join("tests/python/requirements.txt");
     let wanted = format!("{}{BUF}\n", std::fs::read_to_string(&requirements)?);
     let stamp = folder.join("installed.txt");
