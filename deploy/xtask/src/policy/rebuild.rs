@@ -32,7 +32,7 @@ enum Manifest {
     Carried,
 }
 
-const SHIPPED: [Shipped; 10] = [
+const SHIPPED: [Shipped; 11] = [
     Shipped {
         name: "maka-floor",
         module: "maka_floor_component.wasm",
@@ -91,6 +91,13 @@ const SHIPPED: [Shipped; 10] = [
         name: "typing-guard",
         module: "typing_guard.wasm",
         source: "policy-wasm/policies/typing-guard",
+        manifest: Manifest::Carried,
+    },
+    // Not for use: what the conformance fixtures are run against.
+    Shipped {
+        name: "conformance",
+        module: "conformance.wasm",
+        source: "policy-wasm/conformance/rust",
         manifest: Manifest::Carried,
     },
 ];
@@ -152,11 +159,11 @@ pub(super) fn check() -> anyhow::Result<()> {
     }
     // The tests run wasmtime; this program does not link it.
     let variable = format!("env.{REBUILT}={:?}", aside.display().to_string());
-    // The floor against its corpus, the examples against their fixtures. The selection is that of `cargo xtask test`, so
+    // The floor against its corpus, the other policies against their fixtures. The selection is that of `cargo xtask test`, so
     // that nothing is built twice.
     for tests in [
         &["--lib", "differential"][..],
-        &["--test", "command", "examples"],
+        &["--test", "command", "--", "examples", "conformance"],
     ] {
         let words = ["--config", &variable, "test", "--locked", "--workspace"];
         cargo(words.iter().chain(tests))?;

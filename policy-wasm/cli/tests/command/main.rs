@@ -3,6 +3,7 @@
 mod bench;
 mod bundle;
 mod check;
+mod conformance;
 mod decision_log;
 mod examples;
 mod fixtures;
