@@ -180,7 +180,7 @@ impl Compiler {
         let mut command = clean("cargo", self.folder.as_deref());
         command
             .args(words)
-            .args(["--lib", "--target", host, "--manifest-path"])
+            .args(["--target", host, "--manifest-path"])
             .arg(manifest)
             .arg("--target-dir")
             .arg(target_dir);

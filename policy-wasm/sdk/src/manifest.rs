@@ -17,6 +17,17 @@ impl Rule {
 
     /// The rule with this id.
     ///
+    /// ```
+    /// # use maka_policy_sdk::manifest::Rule;
+    /// const RULE: Rule = Rule::of(r#"{"rules": [{"id": "hours.day"}]}"#, "hours.day");
+    /// # assert_eq!(RULE.index(), 0);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// # use maka_policy_sdk::manifest::Rule;
+    /// const RULE: Rule = Rule::of(r#"{"rules": [{"id": "hours.day"}]}"#, "hours.dya");
+    /// ```
+    ///
     /// # Panics
     ///
     /// When the manifest has none; in a constant, that is a compile error.
@@ -44,6 +55,11 @@ impl Code {
     }
 
     /// The code of this name.
+    ///
+    /// ```compile_fail
+    /// # use maka_policy_sdk::manifest::Code;
+    /// const CODE: Code = Code::of(r#"{"denials": [{"code": "closed"}]}"#, "closde");
+    /// ```
     ///
     /// # Panics
     ///

@@ -8,6 +8,24 @@ use crate::contract::{
     PageRow, Path, PointArgs, SnapshotRow, SnapshotState, Target, Tier, TierPaths,
 };
 
+/// The settings that the schema of a manifest calls its defaults, written out. Read as settings they should be the
+/// default of the type: the schema fills nothing in, it only says what happens.
+///
+/// # Panics
+///
+/// When the manifest is no JSON.
+#[must_use]
+pub fn schema_defaults(manifest: &str) -> String {
+    let manifest: serde_json::Value = serde_json::from_str(manifest).expect("the manifest is JSON");
+    let properties = manifest["settings_schema"]["properties"].as_object();
+    let defaults: serde_json::Map<_, _> = properties
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone())))
+        .collect();
+    serde_json::Value::Object(defaults).to_string()
+}
+
 /// The application of [`dispatch`].
 pub const APP: &str = "com.example.App";
 

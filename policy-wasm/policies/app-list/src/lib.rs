@@ -8,7 +8,7 @@
 use maka_policy_sdk::prelude::*;
 
 /// Application ids, each exact or with a final `*`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     allow: Vec<String>,
@@ -69,3 +69,15 @@ fn matches(patterns: &[String], app: &str) -> bool {
 }
 
 policy!(AppList: admit_dispatch);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maka_policy_sdk::{manifest, settings, testing};
+
+    #[test]
+    fn the_schema_has_the_same_defaults() {
+        let written: Settings = settings::parse(&testing::schema_defaults(manifest!())).unwrap();
+        assert_eq!(written, Settings::default());
+    }
+}

@@ -30,7 +30,7 @@ const FILE: &[&str] = &[
     "Page.setInterceptFileChooserDialog",
 ];
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     domains: Vec<String>,
@@ -147,9 +147,9 @@ policy!(BrowserDomains: admit_cdp, review_result);
 mod tests {
     use super::*;
     use maka_policy_sdk::contract::{CdpResult, Disposition};
-    use maka_policy_sdk::testing;
+    use maka_policy_sdk::{manifest, settings, testing};
 
-    fn settings() -> Settings {
+    fn two_domains() -> Settings {
         Settings {
             domains: vec!["example.com".to_owned(), "*.example.org".to_owned()],
             max_script_bytes: 0,
@@ -171,7 +171,7 @@ mod tests {
             ("evilexample.org", false),
             ("", false),
         ] {
-            assert_eq!(settings().lists(host), listed, "{host}");
+            assert_eq!(two_domains().lists(host), listed, "{host}");
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
         ] {
             let mut page = testing::cdp("Page.reload", "{}").page.unwrap();
             page.origin = origin.to_owned();
-            assert_eq!(settings().lists_page(&page), listed, "{origin}");
+            assert_eq!(two_domains().lists_page(&page), listed, "{origin}");
         }
         assert_eq!(host_of("[::1]:80"), "[::1]");
         assert_eq!(host_of("[::1]"), "[::1]");
@@ -210,7 +210,7 @@ mod tests {
                 page: Some(page),
             }),
         };
-        let verdict = BrowserDomains::review_result(&settings(), &facts);
+        let verdict = BrowserDomains::review_result(&two_domains(), &facts);
         assert_eq!(
             verdict.disposition,
             Disposition::Withhold("answer_not_listed".to_owned())
@@ -235,6 +235,12 @@ mod tests {
             };
             assert!(BrowserDomains::check(&settings).is_err(), "{bad}");
         }
-        assert!(BrowserDomains::check(&settings()).is_ok());
+        assert!(BrowserDomains::check(&two_domains()).is_ok());
+    }
+
+    #[test]
+    fn the_schema_has_the_same_defaults() {
+        let written: Settings = settings::parse(&testing::schema_defaults(manifest!())).unwrap();
+        assert_eq!(written, Settings::default());
     }
 }

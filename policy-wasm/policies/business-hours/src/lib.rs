@@ -7,7 +7,7 @@ use maka_policy_sdk::prelude::*;
 
 const MINUTES_PER_DAY: i64 = 24 * 60;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     /// 1 for Monday to 7 for Sunday.
@@ -111,6 +111,7 @@ policy!(BusinessHours: admit_dispatch);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use maka_policy_sdk::{manifest, settings, testing};
 
     #[test]
     fn days_and_minutes_follow_the_offset() {
@@ -159,5 +160,11 @@ mod tests {
         ] {
             assert_eq!(minutes(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_schema_has_the_same_defaults() {
+        let written: Settings = settings::parse(&testing::schema_defaults(manifest!())).unwrap();
+        assert_eq!(written, Settings::default());
     }
 }

@@ -6,7 +6,7 @@
 
 use maka_policy_sdk::prelude::*;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     roles: Vec<String>,
@@ -70,3 +70,15 @@ impl AdmitDispatch for DestructiveControls {
 }
 
 policy!(DestructiveControls: admit_dispatch);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maka_policy_sdk::{manifest, settings, testing};
+
+    #[test]
+    fn the_schema_has_the_same_defaults() {
+        let written: Settings = settings::parse(&testing::schema_defaults(manifest!())).unwrap();
+        assert_eq!(written, Settings::default());
+    }
+}

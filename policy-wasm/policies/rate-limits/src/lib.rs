@@ -5,7 +5,7 @@
 
 use maka_policy_sdk::prelude::*;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
     denials_per_turn: u32,
@@ -62,3 +62,15 @@ fn limit(settings: &Settings, head: &Head, trail: &mut Trail) -> Result<(), Refu
 }
 
 policy!(RateLimits: admit_dispatch, admit_cdp);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maka_policy_sdk::{manifest, settings, testing};
+
+    #[test]
+    fn the_schema_has_the_same_defaults() {
+        let written: Settings = settings::parse(&testing::schema_defaults(manifest!())).unwrap();
+        assert_eq!(written, Settings::default());
+    }
+}
