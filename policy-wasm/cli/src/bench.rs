@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use maka_policy_host::engine::Engine;
+use maka_policy_host::fixture::Bound;
 use maka_policy_host::module::Module;
+use maka_policy_host::outcome::Outcome;
 use serde_json::json;
 
 use crate::command_line::BenchArguments;
 use crate::error::InputError;
-use crate::fixture::{self, Bound};
-use crate::outcome::Outcome;
+use crate::fixture;
 use crate::report::{Exit, Report, plain};
 use crate::workbench::Workbench;
 

@@ -3,10 +3,9 @@
 //! A rule counts as covered when a case that lets something through names it and a case that does not, too. Only such a
 //! pair shows that the rule can tell the two apart.
 
+use maka_policy_host::fixture::Decision;
 use maka_policy_host::manifest::RuleRow;
-
-use crate::fixture::Decision;
-use crate::outcome::Outcome;
+use maka_policy_host::outcome::Outcome;
 
 /// The rules with their hits.
 #[derive(Debug, Clone)]

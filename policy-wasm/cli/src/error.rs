@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use maka_policy_build::BuildError;
+use maka_policy_host::bundle::BundleError;
 use maka_policy_host::engine::EngineError;
+use maka_policy_host::fixture::FixtureError;
 use maka_policy_host::log::LogError;
 use maka_policy_host::module::LoadError;
 
 use crate::advice::Advice;
-use crate::bundle::BundleError;
-use crate::fixture::FixtureError;
 use crate::key::KeyError;
 
 /// Why a command cannot do its work.

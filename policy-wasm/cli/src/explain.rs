@@ -4,15 +4,16 @@ use std::fmt::Write as _;
 
 use maka_policy_host::codes::DenyCode;
 use maka_policy_host::combiner::{Combined, CombinedReview};
+use maka_policy_host::fixture::{Bound, Decision};
 use maka_policy_host::manifest::Hook;
+use maka_policy_host::outcome::{Difference, Outcome, sorted};
 use maka_policy_host::set::PolicySet;
 use maka_policy_host::trial::{self, Together, Trial};
 use serde_json::{Value, json};
 
 use crate::command_line::RunArguments;
 use crate::error::InputError;
-use crate::fixture::{self, Bound, Decision};
-use crate::outcome::{Difference, Outcome, sorted};
+use crate::fixture;
 use crate::report::{Exit, Report, plain};
 use crate::workbench::Workbench;
 

@@ -1,7 +1,7 @@
 //! What the author of a policy does at a command line: look at a policy, check it, run it, test it, measure it.
 //!
-//! The crate owns the fixture format and how things are said to a person. It deliberately knows nothing of how a policy
-//! is judged: loading, running and combining are `maka-policy-host`'s, so that what an author sees is what the gateway
+//! The crate owns how things are said to a person. It deliberately knows nothing of how a policy is judged: loading,
+//! running, combining, fixtures and bundles are `maka-policy-host`'s, so that what an author sees is what the gateway
 //! does. It forwards nothing and talks to no gateway.
 //!
 //! **Invariant:** a policy or a fixture that is not understood is never counted as passed.
@@ -9,7 +9,6 @@
 pub mod advice;
 pub mod bench;
 pub mod build;
-pub mod bundle;
 pub mod check;
 pub mod command_line;
 pub mod coverage;
@@ -20,7 +19,6 @@ pub mod fixture;
 pub mod inspect;
 pub mod key;
 pub mod mutate;
-pub mod outcome;
 pub mod project;
 pub mod reference;
 pub mod report;

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+pub use maka_policy_host::fixture::plain;
+
 use crate::error::InputError;
 
 /// How a command ended.
@@ -79,17 +81,4 @@ pub fn chain(error: &dyn Error) -> String {
     }
     text.push('\n');
     text
-}
-
-/// A text without control characters, so that what a file or a policy says cannot steer a terminal.
-#[must_use]
-pub fn plain(text: &str) -> String {
-    let shown = text.chars().map(|char| {
-        if char.is_control() || ('\u{200b}'..='\u{202f}').contains(&char) {
-            '\u{fffd}'
-        } else {
-            char
-        }
-    });
-    shown.collect()
 }

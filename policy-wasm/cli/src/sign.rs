@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use maka_policy_host::bundle::{self, Bundle, BundleError};
 use maka_policy_host::digest::Digest;
+use maka_policy_host::fixture::FILE_BYTES;
 use serde_json::json;
 
-use crate::bundle::{self, Bundle, BundleError};
 use crate::command_line::{KeygenArguments, SignArguments, TestArguments, VerifyArguments};
 use crate::error::InputError;
 use crate::fixture;
-use crate::key::{PublicKey, SecretKey, write_new};
+use crate::key::{create, read_public, read_secret, write_new};
 use crate::reference::read_file;
 use crate::report::{Exit, Report};
 use crate::suite;
@@ -21,7 +22,7 @@ use crate::workbench::Workbench;
 ///
 /// When one of the files is there already or cannot be written.
 pub fn keygen(arguments: &KeygenArguments) -> Result<Report, InputError> {
-    let (public, beside) = SecretKey::create(&arguments.file)?;
+    let (public, beside) = create(&arguments.file)?;
     let out = format!(
         "secret key: {} (keep it to yourself)\npublic key: {} ({public})\n",
         arguments.file.display(),
@@ -37,7 +38,7 @@ pub fn keygen(arguments: &KeygenArguments) -> Result<Report, InputError> {
 /// When policy, fixtures or key cannot be worked with, or the bundle cannot be written. A case that fails is a result, and
 /// then nothing is written.
 pub fn sign(arguments: &SignArguments) -> Result<Report, InputError> {
-    let key = SecretKey::read(&arguments.key)?;
+    let key = read_secret(&arguments.key)?;
     let tested = suite::run(&TestArguments {
         policy: arguments.policy.clone(),
         fixtures: vec![arguments.fixtures.clone()],
@@ -56,7 +57,7 @@ pub fn sign(arguments: &SignArguments) -> Result<Report, InputError> {
     for file in fixture::folder(&arguments.fixtures)? {
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| refused(&file, BundleError::Name))?;
-        fixtures.push((name.to_owned(), read_file(&file, fixture::FILE_BYTES)?));
+        fixtures.push((name.to_owned(), read_file(&file, FILE_BYTES)?));
     }
     let count = fixtures.len();
     let bundle = Bundle::new(policy.to_vec(), fixtures)
@@ -81,7 +82,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<Report, InputError> {
     let keys = arguments
         .key
         .iter()
-        .map(|path| PublicKey::read(path))
+        .map(|path| read_public(path))
         .collect::<Result<Vec<_>, _>>()?;
     let file = read_file(&arguments.bundle, bundle::MAX_BYTES)?;
     let verified =

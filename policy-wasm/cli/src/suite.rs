@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
+use maka_policy_host::fixture::{Bound, Case};
 use maka_policy_host::module::Module;
+use maka_policy_host::outcome::{Difference, Outcome};
 
 use crate::command_line::TestArguments;
 use crate::coverage::Coverage;
 use crate::error::InputError;
-use crate::fixture::{self, Bound, Case};
+use crate::fixture;
 use crate::mutate;
-use crate::outcome::{Difference, Outcome};
 use crate::report::{Exit, Report};
 use crate::workbench::Workbench;
 

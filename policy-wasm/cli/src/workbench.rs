@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use maka_policy_host::digest::Digest;
 use maka_policy_host::engine::Engine;
+use maka_policy_host::fixture::Case;
 use maka_policy_host::limits::Limits;
 use maka_policy_host::manifest::{Ceiling, KNOWN_FACTS, Manifest, RuleRow};
 use maka_policy_host::module::{LoadError, Mode, Module, ModuleSource, Surface};
@@ -17,7 +18,6 @@ use maka_policy_host::set::Floor;
 use serde_json::{Value, json};
 
 use crate::error::InputError;
-use crate::fixture::Case;
 use crate::reference::{Reference, read_file};
 
 /// The largest file of settings.

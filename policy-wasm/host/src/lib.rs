@@ -21,6 +21,7 @@ mod measure;
 #[cfg(test)]
 mod tests;
 
+pub mod bundle;
 pub mod call;
 pub mod canonical;
 pub mod codes;
@@ -29,14 +30,17 @@ pub mod digest;
 pub mod engine;
 pub mod facts;
 pub mod fingerprint;
+pub mod fixture;
 pub mod id;
 pub mod judge;
+pub mod key;
 pub mod limits;
 pub mod log;
 pub mod manifest;
 pub mod metrics;
 pub mod module;
 pub mod obligation;
+pub mod outcome;
 pub mod permit;
 pub mod prebuilt;
 pub mod schema;

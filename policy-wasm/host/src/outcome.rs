@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use maka_policy_host::codes::DenyCode;
-use maka_policy_host::combiner::{Opinion, ReviewOpinion};
-use maka_policy_host::engine::Engine;
-use maka_policy_host::module::Module;
-use maka_policy_host::obligation::Obligation;
-use maka_policy_host::trial::{self, Trial, Verdict};
+use crate::codes::DenyCode;
+use crate::combiner::{Opinion, ReviewOpinion};
+use crate::engine::Engine;
+use crate::module::Module;
+use crate::obligation::Obligation;
+use crate::trial::{self, Trial, Verdict};
 
 use crate::fixture::{Bound, Decision, Expect};
 

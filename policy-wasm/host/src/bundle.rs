@@ -8,8 +8,8 @@
 
 use std::io::{Cursor, Read as _};
 
-use maka_policy_host::digest::Digest;
-use maka_policy_host::manifest;
+use crate::digest::Digest;
+use crate::manifest;
 
 use crate::key::{PublicKey, SecretKey, hex, unhex};
 
