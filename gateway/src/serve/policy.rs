@@ -93,7 +93,7 @@ fn module(engine: &Engine, config: &ModuleConfig) -> Result<Module, PolicyError>
             policy::Mode::Enforce => Mode::Enforce,
             policy::Mode::Monitor => Mode::Monitor,
         },
-        granted_facts: Vec::new(),
+        allowance: maka_policy_host::limits::Allowance::default(),
     };
     Module::load(engine, source).map_err(|source| PolicyError::Module { name, source })
 }

@@ -8,6 +8,7 @@ use maka_policy_host::engine::EngineError;
 use maka_policy_host::fixture::FixtureError;
 use maka_policy_host::log::LogError;
 use maka_policy_host::module::LoadError;
+use maka_policy_host::proof::ProofError;
 
 use crate::advice::Advice;
 use crate::key::KeyError;
@@ -82,6 +83,11 @@ pub enum InputError {
         /// The folder.
         path: PathBuf,
     },
+    /// A gateway would not take the fixtures of a bundle.
+    #[error(
+        "a gateway, which runs cases without settings under {{}}, would not take these fixtures"
+    )]
+    Unproven(#[from] ProofError),
     /// A file in a folder of fixtures is none.
     #[error(
         "`{path}` is no fixture; name fixtures *.yaml, *.yml or *.json, and keep other files elsewhere"
@@ -173,6 +179,7 @@ impl InputError {
             | Self::Engine(_)
             | Self::Fixture(_)
             | Self::NoFixtures { .. }
+            | Self::Unproven(_)
             | Self::NotFixture { .. }
             | Self::NoExpectation { .. }
             | Self::Log { .. }

@@ -5,6 +5,7 @@ use std::path::Path;
 use maka_policy_host::bundle::{self, Bundle, BundleError};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::fixture::FILE_BYTES;
+use maka_policy_host::proof;
 use serde_json::json;
 
 use crate::command_line::{KeygenArguments, SignArguments, TestArguments, VerifyArguments};
@@ -59,15 +60,18 @@ pub fn sign(arguments: &SignArguments) -> Result<Report, InputError> {
         let name = name.ok_or_else(|| refused(&file, BundleError::Name))?;
         fixtures.push((name.to_owned(), read_file(&file, FILE_BYTES)?));
     }
+    // Once more as a gateway runs them, which knows nothing of the settings given here.
+    proof::fixtures(bench.engine(), &bench.load(&arguments.policy)?, &fixtures)?;
     let count = fixtures.len();
-    let bundle = Bundle::new(policy.to_vec(), fixtures)
-        .and_then(|bundle| bundle.sign(&key))
+    let bundle = Bundle::of(&policy, fixtures).map_err(|error| refused(&arguments.out, error))?;
+    let file = bundle
+        .sign(&key)
         .map_err(|error| refused(&arguments.out, error))?;
-    write_new(&arguments.out, 0o644, bundle)?;
+    write_new(&arguments.out, 0o644, file)?;
     let out = format!(
         "signed: {} with {count} fixture files\npolicy {}\nkey    {}\n",
         arguments.out.display(),
-        Digest::of(&policy),
+        Digest::of(bundle.policy()),
         key.public()
     );
     Ok(Report::new(out, Exit::Passed))
@@ -93,7 +97,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<Report, InputError> {
     let out = if arguments.json {
         let value = json!({
             "schema": "maka.policy.verify/1", "name": manifest.name, "version": manifest.version,
-            "digest": module.digest().to_string(), "key": verified.key.to_string(), "fixtures": verified.fixtures,
+            "digest": module.digest().to_string(), "key": verified.key.to_string(), "fixtures": verified.fixtures.len(),
         });
         format!("{value}\n")
     } else {
@@ -101,7 +105,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<Report, InputError> {
             "verified: {} {} with {} fixture files\npolicy {}\nkey    {}\n",
             manifest.name,
             manifest.version,
-            verified.fixtures,
+            verified.fixtures.len(),
             module.digest(),
             verified.key
         )

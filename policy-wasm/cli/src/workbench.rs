@@ -10,7 +10,7 @@ use clap::Args;
 use maka_policy_host::digest::Digest;
 use maka_policy_host::engine::Engine;
 use maka_policy_host::fixture::Case;
-use maka_policy_host::limits::Limits;
+use maka_policy_host::limits::{Allowance, Limits};
 use maka_policy_host::manifest::{Ceiling, KNOWN_FACTS, Manifest, RuleRow};
 use maka_policy_host::module::{LoadError, Mode, Module, ModuleSource, Surface};
 use maka_policy_host::prebuilt;
@@ -227,7 +227,10 @@ impl Workbench {
                 bytes,
                 settings,
                 mode: Mode::Enforce,
-                granted_facts: self.options.grant_fact.clone(),
+                allowance: Allowance {
+                    facts: self.options.grant_fact.clone(),
+                    ..Allowance::default()
+                },
             },
         )
     }

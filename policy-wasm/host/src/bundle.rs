@@ -8,10 +8,12 @@
 
 use std::io::{Cursor, Read as _};
 
-use crate::digest::Digest;
-use crate::manifest;
+use serde::Deserialize;
 
+use crate::digest::Digest;
 use crate::key::{PublicKey, SecretKey, hex, unhex};
+use crate::manifest;
+use crate::prebuilt;
 
 const POLICY: &str = "policy.wasm";
 const MANIFEST: &str = "manifest.json";
@@ -26,6 +28,19 @@ pub const MAX_BYTES: u64 = 32 << 20;
 const MAX_PARTS: usize = 1_024;
 /// The longest name of a fixture: what a tar header holds without extensions.
 const MAX_NAME: usize = 64;
+
+/// The digest that a manifest states as `fixtures_digest`: of the names and contents of all fixtures, in the order of
+/// their names.
+#[must_use]
+pub fn fixtures_digest(fixtures: &[(String, Vec<u8>)]) -> Digest {
+    let mut sorted: Vec<_> = fixtures.iter().collect();
+    sorted.sort();
+    let mut message = String::from("maka.policy.fixtures/1\n");
+    for (name, content) in sorted {
+        message.push_str(&format!("{} {name}\n", Digest::of(content)));
+    }
+    Digest::of(message.as_bytes())
+}
 
 /// Why a bundle is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +62,13 @@ pub enum BundleError {
     /// Its manifest is not that of the policy.
     #[error("manifest.json is not the manifest in policy.wasm")]
     Manifest,
+    /// Its fixtures are not those that its manifest names.
+    #[error(
+        "the fixtures are not those that the manifest of the policy names by `fixtures_digest`"
+    )]
+    Fixtures,
     /// It was signed with a key that is not trusted.
-    #[error("the bundle is signed with a key that is not among those given with --key")]
+    #[error("the bundle is signed with a key that is not among those that are trusted")]
     Untrusted,
     /// Its signature is wrong.
     #[error(
@@ -69,19 +89,51 @@ pub struct Bundle {
 pub struct Verified {
     /// The component.
     pub policy: Vec<u8>,
-    /// How many fixtures came with it.
-    pub fixtures: usize,
+    /// The fixtures that came with it, by name.
+    pub fixtures: Vec<(String, Vec<u8>)>,
     /// The key that signed it.
     pub key: PublicKey,
 }
 
 impl Bundle {
-    /// Puts a bundle together. Fixtures are named without a folder.
+    /// Puts a bundle together, in which the manifest of the policy names these fixtures. Fixtures are named without a folder.
+    /// The floor is taken as it is: it is known by its digest.
     ///
     /// # Errors
     ///
-    /// When the policy has no manifest, a name cannot be used, or it gets too large.
-    pub fn new(policy: Vec<u8>, mut fixtures: Vec<(String, Vec<u8>)>) -> Result<Self, BundleError> {
+    /// When the policy has no manifest or names other fixtures, a name cannot be used, or it gets too large.
+    pub fn of(policy: &[u8], fixtures: Vec<(String, Vec<u8>)>) -> Result<Self, BundleError> {
+        let manifest = manifest::section(policy).map_err(|_| BundleError::NoManifest)?;
+        let is_floor = Digest::of(policy) == prebuilt::floor_digest();
+        if is_floor || stated_fixtures(manifest)?.is_some() {
+            let bundle = Self::new(policy.to_vec(), fixtures)?;
+            bundle.check_fixtures()?;
+            return Ok(bundle);
+        }
+        // The text stays the author's; one key is added before the brace that ends it.
+        let end = manifest.trim_ascii_end().len();
+        let text = manifest[..end]
+            .strip_suffix(b"}")
+            .ok_or(BundleError::NoManifest)?;
+        let digest = fixtures_digest(&fixtures);
+        let named = [
+            text.trim_ascii_end(),
+            format!(",\n  \"fixtures_digest\": \"{digest}\"\n}}").as_bytes(),
+            &manifest[end..],
+        ]
+        .concat();
+        let policy =
+            manifest::replace_section(policy, &named).map_err(|_| BundleError::NoManifest)?;
+        Self::new(policy, fixtures)
+    }
+
+    /// The component, with the manifest that names its fixtures.
+    #[must_use]
+    pub fn policy(&self) -> &[u8] {
+        &self.policy
+    }
+
+    fn new(policy: Vec<u8>, mut fixtures: Vec<(String, Vec<u8>)>) -> Result<Self, BundleError> {
         manifest::section(&policy).map_err(|_| BundleError::NoManifest)?;
         fixtures.sort();
         let is_unique = fixtures.windows(2).all(|pair| pair[0].0 != pair[1].0);
@@ -131,11 +183,20 @@ impl Bundle {
         if !key.has_signed(bundle.message()?.as_bytes(), &signature) {
             return Err(BundleError::Signature);
         }
+        bundle.check_fixtures()?;
         Ok(Verified {
             policy: bundle.policy,
-            fixtures: bundle.fixtures.len(),
+            fixtures: bundle.fixtures,
             key: *key,
         })
+    }
+
+    /// A manifest need not name its fixtures; one that does names these.
+    fn check_fixtures(&self) -> Result<(), BundleError> {
+        match stated_fixtures(self.manifest()?)? {
+            Some(stated) if stated != fixtures_digest(&self.fixtures) => Err(BundleError::Fixtures),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn manifest(&self) -> Result<&[u8], BundleError> {
@@ -218,6 +279,19 @@ fn read(file: &[u8]) -> Result<(Bundle, Vec<u8>, String), BundleError> {
         return Err(BundleError::Form);
     };
     Ok((Bundle::new(policy, fixtures)?, manifest, signature))
+}
+
+/// What a manifest names as its fixtures.
+fn stated_fixtures(manifest: &[u8]) -> Result<Option<Digest>, BundleError> {
+    #[derive(Deserialize)]
+    struct Stated {
+        fixtures_digest: Option<String>,
+    }
+    let Stated { fixtures_digest } =
+        serde_json::from_slice(manifest).map_err(|_| BundleError::NoManifest)?;
+    fixtures_digest
+        .map(|text| text.parse().map_err(|_| BundleError::Fixtures))
+        .transpose()
 }
 
 fn signature_line(key: &PublicKey, signature: &[u8; 64]) -> String {

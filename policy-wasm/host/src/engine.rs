@@ -151,6 +151,15 @@ impl Engine {
         Ok(store)
     }
 
+    /// Proves again that the limits hold, as [`new`](Self::new) did.
+    ///
+    /// # Errors
+    ///
+    /// When one does not.
+    pub fn prove(&self) -> Result<(), EngineError> {
+        self.prove_limits()
+    }
+
     /// Runs two tiny modules that never end by themselves and one that wants all memory there is.
     fn prove_limits(&self) -> Result<(), EngineError> {
         let forever = Duration::from_secs(3600);
@@ -322,7 +331,7 @@ fn fault(store: &Store<Guard>, error: &wasmtime::Error, otherwise: HostCode) -> 
 }
 
 fn config(limits: &Limits) -> Config {
-    let places = limits.places();
+    let places = limits.places() + limits::SPARE_INSTANCES;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(places)
         .total_core_instances(places * limits::CORE_INSTANCES as u32)
@@ -332,7 +341,8 @@ fn config(limits: &Limits) -> Config {
         .max_memories_per_component(limits::MEMORIES as u32)
         .max_tables_per_component(limits::TABLES as u32)
         .table_elements(limits::TABLE_ELEMENTS)
-        .max_memory_size(usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX))
+        // What one policy gets is up to its operator; the pool has to have room for the most.
+        .max_memory_size(usize::try_from(limits::MAX_MEMORY_BYTES).unwrap_or(usize::MAX))
         // Measured: more than the working set of a small policy makes every call slower.
         .linear_memory_keep_resident(256 << 10);
     let mut config = Config::new();

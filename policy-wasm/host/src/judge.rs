@@ -12,13 +12,14 @@
 
 mod activate;
 mod case;
+mod monitor;
 mod reason;
 mod review;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -44,6 +45,7 @@ use crate::permit::{Permit, Receipt};
 use crate::set::PolicySet;
 
 use case::Case;
+use monitor::{Asked, Job, Monitor};
 use reason::{Reason, class_of};
 
 pub use review::{Answer, Released, Review};
@@ -70,6 +72,12 @@ pub enum ActivateError {
     /// Its first decision failed.
     #[error("the new policy generation fails its first decision: {}", DenyCode::Host(*.0).as_str())]
     FirstDecision(HostCode),
+    /// The change cannot be recorded, and one that is not recorded does not happen.
+    #[error("the decision log takes no record of the change")]
+    Unrecorded,
+    /// There is no thread for its monitors.
+    #[error("no thread can be started for modules in monitor mode")]
+    Monitor(#[source] std::io::Error),
 }
 
 /// What is active.
@@ -123,8 +131,9 @@ pub struct Judge {
     ids: IdSource,
     active: ArcSwapOption<Generation>,
     activating: Mutex<u64>,
+    monitor: OnceLock<Monitor>,
     faults: AtomicU64,
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
 }
 
 /// The verdict on a call, before it is recorded.
@@ -165,8 +174,9 @@ impl Judge {
             ids: IdSource::try_new()?,
             active: ArcSwapOption::empty(),
             activating: Mutex::new(0),
+            monitor: OnceLock::new(),
             faults: AtomicU64::new(0),
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
         })
     }
 
@@ -190,7 +200,6 @@ impl Judge {
     #[must_use]
     pub fn active(&self) -> Option<ActiveInfo> {
         let generation = self.active.load_full()?;
-        let floor = generation.sets.values().next()?.modules().first()?.digest();
         let sets = generation.sets.values().map(|set| SetInfo {
             name: set.name().to_owned(),
             digest: set.digest(),
@@ -207,7 +216,7 @@ impl Judge {
         });
         Some(ActiveInfo {
             generation: generation.number,
-            floor,
+            floor: crate::prebuilt::floor_digest(),
             sets: sets.collect(),
         })
     }
@@ -238,8 +247,16 @@ impl Judge {
         // A clone of its own, because the rows of the record borrow names from it while the case is consumed.
         let set = case.set.clone();
         let judged = self.guarded(|| self.judge(&case, set.as_deref()));
-        self.conclude(case, judged)
-            .map(|receipt| Permit::issue(call, receipt))
+        let watched = case.set.clone().filter(|set| monitor::watches(set));
+        let job = watched.map(|set| Job {
+            id: case.id.clone(),
+            generation: case.number(),
+            set,
+            asked: Asked::Dispatch(Box::new(case.facts.clone())),
+        });
+        let concluded = self.conclude(case, judged);
+        self.watch(job);
+        concluded.map(|receipt| Permit::issue(call, receipt))
     }
 
     /// Records and returns the refusal of a call whose facts changed twice between judging and sending.
@@ -274,6 +291,13 @@ impl Judge {
         place
     }
 
+    /// Hands a decision to the monitors, now that it is made.
+    fn watch(&self, job: Option<Job>) {
+        if let (Some(job), Some(monitor)) = (job, self.monitor.get()) {
+            monitor.push(job);
+        }
+    }
+
     fn budget(&self) -> Duration {
         self.engine.limits().total_budget()
     }
@@ -306,8 +330,10 @@ impl Judge {
             return Judged::unheard(HostCode::PolicyBusy);
         };
         let facts = convert::dispatch(&case.facts);
-        let said = self.ask(set, case.started, |module, left| {
-            module.admit_dispatch(&self.engine, &facts, left)
+        let said = self.ask(set, case.started, |module, left| match module.mode() {
+            Mode::Enforce => module.admit_dispatch(&self.engine, &facts, left),
+            // Asked when the answer is fixed; its place is kept, so that rules stay with their modules.
+            Mode::Monitor => Said::unasked(Opinion::Allow(Vec::new())),
         });
         let opinions: Vec<_> = enforcing(set, &said)
             .map(|(_, said)| said.opinion.clone())
@@ -318,6 +344,7 @@ impl Judge {
             decision,
             outcome,
             modules: modules
+                .filter(|(module, _)| module.mode() == Mode::Enforce)
                 .map(|(module, said)| opinion_row(module, said))
                 .collect(),
             rules: said.into_iter().map(|said| said.rules).collect(),

@@ -43,6 +43,7 @@ pub mod obligation;
 pub mod outcome;
 pub mod permit;
 pub mod prebuilt;
+pub mod proof;
 pub mod schema;
 pub mod set;
 pub mod trial;

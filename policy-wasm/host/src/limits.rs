@@ -43,6 +43,16 @@ pub struct Limits {
     pub pool_wait_ms: u64,
 }
 
+/// The most fuel per hook call that an operator can give.
+pub const MAX_FUEL: u64 = 200_000_000;
+/// The most linear memory per instance that an operator can give, in bytes.
+pub const MAX_MEMORY_BYTES: u64 = 64 << 20;
+/// The largest component that an operator can accept, in bytes.
+pub const MAX_MODULE_BYTES: u64 = 16 << 20;
+/// Instances beside those of decisions: one candidate, one monitor, and what is tried out meanwhile. They never wait for
+/// a place of a decision, and never take one.
+pub(crate) const SPARE_INSTANCES: u32 = 4;
+
 /// Elements per table of an instance.
 pub(crate) const TABLE_ELEMENTS: usize = 10_000;
 /// Core instances, memories and tables per component.
@@ -61,6 +71,37 @@ pub(crate) const RULES: usize = 64;
 pub(crate) const PREPARED_BYTES: usize = 64 << 10;
 /// Canonical settings of one module.
 pub(crate) const SETTINGS_BYTES: usize = 64 << 10;
+
+/// What an operator gives one policy beyond what every policy gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Facts beyond the ordinary ones, for example `typed-text`.
+    pub facts: Vec<String>,
+    /// Fuel per hook call, at most [`MAX_FUEL`]; absent: the limit of the engine.
+    pub fuel: Option<u64>,
+    /// Linear memory in bytes, at most [`MAX_MEMORY_BYTES`]; absent: the limit of the engine.
+    pub memory_bytes: Option<u64>,
+    /// Size of the component in bytes, at most [`MAX_MODULE_BYTES`]; absent: the limit of the engine.
+    pub module_bytes: Option<u64>,
+}
+
+impl Allowance {
+    pub(crate) fn fuel(&self, limits: &Limits) -> u64 {
+        self.fuel.unwrap_or(limits.fuel).min(MAX_FUEL)
+    }
+
+    pub(crate) fn memory_bytes(&self, limits: &Limits) -> u64 {
+        self.memory_bytes
+            .unwrap_or(limits.memory_bytes)
+            .min(MAX_MEMORY_BYTES)
+    }
+
+    pub(crate) fn module_bytes(&self, limits: &Limits) -> u64 {
+        self.module_bytes
+            .unwrap_or(limits.module_bytes)
+            .min(MAX_MODULE_BYTES)
+    }
+}
 
 impl Default for Limits {
     fn default() -> Self {
@@ -89,12 +130,12 @@ impl Limits {
     /// The first one that is outside.
     pub fn check(&self) -> Result<(), LimitError> {
         let rows = [
-            ("fuel", self.fuel, 100_000, 200_000_000),
+            ("fuel", self.fuel, 100_000, MAX_FUEL),
             ("tick_ms", self.tick_ms, 1, 50),
             ("wall_ms", self.wall_ms, 1, 500),
             ("total_ms", self.total_ms, 1, 1_000),
-            ("memory_bytes", self.memory_bytes, 1 << 20, 64 << 20),
-            ("module_bytes", self.module_bytes, 1, 16 << 20),
+            ("memory_bytes", self.memory_bytes, 1 << 20, MAX_MEMORY_BYTES),
+            ("module_bytes", self.module_bytes, 1, MAX_MODULE_BYTES),
             ("modules_per_set", self.modules_per_set, 1, 16),
             ("compile_ms", self.compile_ms, 1, 60_000),
             ("facts_bytes", self.facts_bytes, 4 << 10, 1 << 20),

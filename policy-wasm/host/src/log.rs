@@ -30,8 +30,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use follow::{Follower, Logged};
 pub use names::Archive;
-pub use record::{ControlKind, LoggedOutcome, OutcomeRecord};
-pub(crate) use record::{Decision, DecisionRecord, FactsRow, ModuleRow, PolicyRow, now_unix_ms};
+pub use record::{ControlKind, LoggedOutcome, OutcomeRecord, Trigger};
+pub(crate) use record::{
+    Decision, DecisionRecord, FactsRow, ModuleRow, MonitorRecord, PolicyRow, ReloadRecord,
+    ReloadResult, ReloadSet, now_unix_ms,
+};
 pub use scan::{LoggedCall, LoggedResult, Scan, scan};
 pub use verify::{Verified, VerifyError, verify, verify_all};
 
@@ -250,6 +253,14 @@ impl DecisionLog {
             .inspect_err(|_| {
                 self.unlogged.fetch_add(1, Ordering::Relaxed);
             })
+    }
+
+    pub(crate) fn monitor(&self, monitor: &MonitorRecord<'_>) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::monitor(chain, monitor))
+    }
+
+    pub(crate) fn reload(&self, reload: &ReloadRecord<'_>) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::reload(chain, reload))
     }
 
     pub(crate) fn decision(&self, decision: &DecisionRecord<'_>) -> Result<(), AuditUnavailable> {

@@ -48,6 +48,33 @@ pub enum ManifestError {
     LimitExceeded,
 }
 
+impl ManifestError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotComponent => "not_component",
+            Self::Missing => "manifest_missing",
+            Self::Ambiguous => "manifest_twice",
+            Self::Json(_) => "manifest_json",
+            Self::Field(_) => "manifest_field",
+            Self::FactNotGranted => "fact_not_granted",
+            Self::LimitExceeded => "limits",
+        }
+    }
+
+    /// The place at fault, a JSON pointer into the manifest; empty where there is none.
+    #[must_use]
+    pub const fn pointer(&self) -> &'static str {
+        match self {
+            Self::Field(pointer) => pointer,
+            Self::FactNotGranted => "/facts",
+            Self::LimitExceeded => "/limits",
+            Self::NotComponent | Self::Missing | Self::Ambiguous | Self::Json(_) => "",
+        }
+    }
+}
+
 /// A hook that a policy wants to be called for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -308,6 +335,55 @@ fn is_sentence(text: &str) -> bool {
         && text
             .bytes()
             .all(|b| (0x20..0x7f).contains(&b) && b != b'{' && b != b'}')
+}
+
+/// The same component with another manifest in the place of its own.
+///
+/// # Errors
+///
+/// When the file is no component, or has no manifest or more than one.
+pub fn replace_section(component: &[u8], manifest: &[u8]) -> Result<Vec<u8>, ManifestError> {
+    let old = section(component)?;
+    let (name, start) = (
+        SECTION.as_bytes(),
+        old.as_ptr() as usize - component.as_ptr() as usize,
+    );
+    // The section begins with its id, the size of what follows, and the size of its name before the name.
+    let payload = 1 + name.len() + old.len();
+    let before = start - name.len() - 1 - size(payload).len() - 1;
+    let payload = 1 + name.len() + manifest.len();
+    let name_size = size(name.len());
+    let canonical = component[before] == 0
+        && component[before + 1..].starts_with(&size(1 + name.len() + old.len()))
+        && name_size.len() == 1;
+    if !canonical {
+        // A section whose sizes are written in a longer form than needed: nothing that a build makes.
+        return Err(ManifestError::NotComponent);
+    }
+    Ok([
+        &component[..before],
+        &[0],
+        &size(payload),
+        &name_size,
+        name,
+        manifest,
+        &component[start + old.len()..],
+    ]
+    .concat())
+}
+
+/// A number in LEB128.
+fn size(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).expect("seven bits");
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
 }
 
 /// The one manifest section on the outermost level of a component, as it stands there.

@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 
 use crate::codes::{DenyCode, HostCode};
 use crate::judge::Judge;
-use crate::log::{Decision, DecisionRecord};
+use crate::log::{Decision, DecisionRecord, ModuleRow};
 use crate::module::Mode;
 
 /// Upper bounds of the histograms of times, in seconds.
@@ -116,13 +116,32 @@ impl Metrics {
     /// A decision was made; `is_logged` says whether the log took it.
     pub(crate) fn decided(&self, record: &DecisionRecord<'_>, took: Duration, is_logged: bool) {
         let hook = record.hook;
-        let mut is_explained = false;
-        for module in &record.modules {
+        let is_explained = self.said(hook, &record.modules);
+        if !is_explained && let Some(kind) = record.code.and_then(kind_of) {
+            self.fault(kind, Mode::Enforce.as_str());
+        }
+        let effective = EffectiveLabels {
+            hook,
+            effective: record.effective.as_str(),
+            code: record.code.unwrap_or_default().to_owned(),
+        };
+        self.effective.get_or_create(&effective).inc();
+        let duration = self.duration.get_or_create(&HookLabels { hook });
+        duration.observe(took.as_secs_f64());
+        if !is_logged {
+            self.unlogged.inc();
+        }
+    }
+
+    /// Modules have answered. Says whether an enforcing one of them failed.
+    pub(crate) fn said(&self, hook: &'static str, modules: &[ModuleRow<'_>]) -> bool {
+        let mut is_fault = false;
+        for module in modules {
             let code = module.code.clone().unwrap_or_default();
             if module.decision == Decision::Error.as_str()
                 && let Some(kind) = kind_of(&code)
             {
-                is_explained |= module.mode == Mode::Enforce.as_str();
+                is_fault |= module.mode == Mode::Enforce.as_str();
                 self.fault(kind, module.mode);
             }
             let fuel = FuelLabels {
@@ -139,20 +158,7 @@ impl Metrics {
             };
             self.said.get_or_create(&said).inc();
         }
-        if !is_explained && let Some(kind) = record.code.and_then(kind_of) {
-            self.fault(kind, Mode::Enforce.as_str());
-        }
-        let effective = EffectiveLabels {
-            hook,
-            effective: record.effective.as_str(),
-            code: record.code.unwrap_or_default().to_owned(),
-        };
-        self.effective.get_or_create(&effective).inc();
-        let duration = self.duration.get_or_create(&HookLabels { hook });
-        duration.observe(took.as_secs_f64());
-        if !is_logged {
-            self.unlogged.inc();
-        }
+        is_fault
     }
 
     /// A decision waited so long for its place.

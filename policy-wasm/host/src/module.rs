@@ -21,7 +21,7 @@ use crate::combiner::{Opinion, ReviewOpinion};
 use crate::convert;
 use crate::digest::Digest;
 use crate::engine::{Caps, Engine, Guard, Ran};
-use crate::limits;
+use crate::limits::{self, Allowance};
 use crate::manifest::{Ceiling, Hook, Manifest, ManifestError};
 use crate::obligation::Obligation;
 use crate::schema::{self, SchemaError};
@@ -90,6 +90,59 @@ pub enum LoadError {
     NameTwice,
 }
 
+impl LoadError {
+    /// A stable word for the reason.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Pin => "pin",
+            Self::TooLarge => "too_large",
+            Self::Manifest(error) => error.code(),
+            Self::NameMismatch => "name",
+            Self::Compile(_) => "compile",
+            Self::CompileTimeout => "compile_time",
+            Self::CompileThread(_) => "compile_thread",
+            Self::Imports => "imports",
+            Self::Exports => "exports",
+            Self::World(_) => "world",
+            Self::Canonical(_)
+            | Self::Schema(SchemaError::Settings(_))
+            | Self::SettingsTooLarge
+            | Self::Settings { .. } => "settings",
+            Self::Schema(SchemaError::Schema(_)) => "settings_schema",
+            Self::Prepare(_) => "prepare",
+            Self::FirstDecision(_) => "first_decision",
+            Self::TooMany => "too_many",
+            Self::NameTwice => "name_twice",
+        }
+    }
+
+    /// The place at fault, a JSON pointer into the settings or the manifest; empty for the whole, or where there is none.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        match self {
+            Self::Manifest(error) => error.pointer(),
+            Self::Schema(SchemaError::Settings(pointer) | SchemaError::Schema(pointer))
+            | Self::Settings { pointer, .. } => pointer,
+            Self::Pin
+            | Self::TooLarge
+            | Self::NameMismatch
+            | Self::Compile(_)
+            | Self::CompileTimeout
+            | Self::CompileThread(_)
+            | Self::Imports
+            | Self::Exports
+            | Self::World(_)
+            | Self::Canonical(_)
+            | Self::SettingsTooLarge
+            | Self::Prepare(_)
+            | Self::FirstDecision(_)
+            | Self::TooMany
+            | Self::NameTwice => "",
+        }
+    }
+}
+
 /// Whether the answers of a policy count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -123,8 +176,8 @@ pub struct ModuleSource {
     pub settings: Value,
     /// Whether its answers count.
     pub mode: Mode,
-    /// Facts beyond the ordinary ones that the operator grants, for example `typed-text`.
-    pub granted_facts: Vec<String>,
+    /// What the operator gives it beyond what every policy gets.
+    pub allowance: Allowance,
 }
 
 impl fmt::Debug for ModuleSource {
@@ -189,7 +242,7 @@ impl Module {
 
     fn build(engine: &Engine, source: ModuleSource, is_floor: bool) -> Result<Self, LoadError> {
         let limits = engine.limits();
-        if source.bytes.len() as u64 > limits.module_bytes {
+        if source.bytes.len() as u64 > source.allowance.module_bytes(limits) {
             return Err(LoadError::TooLarge);
         }
         let digest = Digest::of(&source.bytes);
@@ -197,9 +250,9 @@ impl Module {
             return Err(LoadError::Pin);
         }
         let ceiling = Ceiling {
-            facts: &source.granted_facts,
-            fuel: limits.fuel,
-            memory_bytes: limits.memory_bytes,
+            facts: &source.allowance.facts,
+            fuel: source.allowance.fuel(limits),
+            memory_bytes: source.allowance.memory_bytes(limits),
             owns_built_in: is_floor,
         };
         let manifest = Manifest::read(&source.bytes, ceiling)?;
@@ -225,6 +278,34 @@ impl Module {
         };
         module.first_decision(engine)?;
         Ok(module)
+    }
+
+    /// The same policy in this mode. The floor stays as it is.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        if self.inner.is_floor || self.inner.mode == mode {
+            return self.clone();
+        }
+        let Inner {
+            manifest,
+            digest,
+            settings_digest,
+            mode: _,
+            is_floor,
+            pre,
+            prepared,
+        } = &*self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                manifest: manifest.clone(),
+                digest: *digest,
+                settings_digest: *settings_digest,
+                mode,
+                is_floor: *is_floor,
+                pre: pre.clone(),
+                prepared: prepared.clone(),
+            }),
+        }
     }
 
     /// The same policy with other settings, without another compilation.
@@ -466,26 +547,43 @@ impl Module {
                 now_secure: false,
             }),
         };
-        for opinion in [
-            self.admit_dispatch(engine, &convert::dispatch(&facts), left)
-                .opinion,
-            self.admit_cdp(engine, &cdp, left).opinion,
-        ] {
-            if let Opinion::Fault(code) = opinion {
-                return Err(LoadError::FirstDecision(code));
-            }
-        }
-        match self.review(engine, &review, left).opinion {
-            ReviewOpinion::Fault(code) => Err(LoadError::FirstDecision(code)),
+        let dispatch = convert::dispatch(&facts);
+        let admit = |opinion: Opinion| match opinion {
+            Opinion::Fault(code) => Some(code),
+            Opinion::Allow(_) | Opinion::Deny(_) | Opinion::RequireApproval(_) => None,
+        };
+        let reviewed = |opinion: ReviewOpinion| match opinion {
+            ReviewOpinion::Fault(code) => Some(code),
             ReviewOpinion::Release(_)
             | ReviewOpinion::Withhold(_)
-            | ReviewOpinion::Quarantine(_) => Ok(()),
+            | ReviewOpinion::Quarantine(_) => None,
+        };
+        let fault = patiently(|| admit(self.admit_dispatch(engine, &dispatch, left).opinion))
+            .or_else(|| patiently(|| admit(self.admit_cdp(engine, &cdp, left).opinion)))
+            .or_else(|| patiently(|| reviewed(self.review(engine, &review, left).opinion)));
+        match fault {
+            Some(code) => Err(LoadError::FirstDecision(code)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How often a policy may be late while it is loaded. Lateness says that the machine is busy; fuel ends what never ends.
+const TRIES: u32 = 10;
+
+/// What is wrong, asked again while that is only lateness.
+fn patiently(ask: impl Fn() -> Option<HostCode>) -> Option<HostCode> {
+    let mut tries = 1;
+    loop {
+        match ask() {
+            Some(HostCode::PolicyTimeout) if tries < TRIES => tries += 1,
+            fault => return fault,
         }
     }
 }
 
 impl<O> Said<O> {
-    fn unasked(opinion: O) -> Self {
+    pub(crate) fn unasked(opinion: O) -> Self {
         Self {
             opinion,
             rules: Vec::new(),
@@ -617,9 +715,16 @@ fn prepare(
         memory_bytes: manifest.memory_bytes,
         output_bytes: limits::PREPARED_BYTES,
     };
-    let ran = engine.run(pre, caps, |policy, store| {
-        policy.maka_policy_hooks().call_prepare(store, settings)
-    });
+    let mut tries = 1;
+    let ran = loop {
+        let ran = engine.run(pre, caps, |policy, store| {
+            policy.maka_policy_hooks().call_prepare(store, settings)
+        });
+        match ran.result {
+            Err(HostCode::PolicyTimeout) if tries < TRIES => tries += 1,
+            Ok(_) | Err(_) => break ran,
+        }
+    };
     match ran.result.map_err(LoadError::Prepare)? {
         Ok(prepared) if prepared.len() <= limits::PREPARED_BYTES => Ok(prepared),
         Ok(_) => Err(LoadError::Prepare(HostCode::PolicyBadOutput)),

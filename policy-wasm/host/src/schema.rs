@@ -81,16 +81,19 @@ fn walk(schema: &Value, value: &Value, at: &str, depth: usize) -> Result<(), Sch
             .get("properties")
             .and_then(|properties| properties.get(key))
         else {
-            return Err(misfit());
+            return Err(SchemaError::Settings(member_at(at, key)));
         };
-        walk(
-            rule,
-            member,
-            &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")),
-            depth + 1,
-        )?;
+        walk(rule, member, &member_at(at, key), depth + 1)?;
     }
     Ok(())
+}
+
+/// The JSON pointer of a member. A key is whatever somebody wrote, so that a long one is not repeated.
+fn member_at(at: &str, key: &str) -> String {
+    if key.len() > 64 || key.chars().any(char::is_control) {
+        return format!("{at}/?");
+    }
+    format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 fn is_type(name: &str, value: &Value) -> Option<bool> {
@@ -122,7 +125,9 @@ mod tests {
             (json!({"open": "a", "hours": [0, 23]}), Ok(())),
             (json!({}), settings("")),
             (json!([]), settings("")),
-            (json!({"open": "a", "more": 1}), settings("")),
+            (json!({"open": "a", "more": 1}), settings("/more")),
+            (json!({"open": "a", "m/~": 1}), settings("/m~1~0")),
+            (json!({"open": "a", "m\n": 1}), settings("/?")),
             (json!({"open": "c"}), settings("/open")),
             (json!({"open": "a", "hours": [1, 24]}), settings("/hours/1")),
             (json!({"open": "a", "hours": [1.5]}), settings("/hours/0")),

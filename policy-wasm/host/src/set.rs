@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::digest::Digest;
 use crate::engine::Engine;
+use crate::limits::Allowance;
 use crate::module::{LoadError, Mode, Module, ModuleSource};
 use crate::prebuilt;
 
@@ -27,10 +28,19 @@ impl Floor {
                 pin: prebuilt::floor_digest(),
                 settings: settings.clone(),
                 mode: Mode::Enforce,
-                granted_facts: Vec::new(),
+                allowance: Allowance::default(),
             },
         )
         .map(Self)
+    }
+
+    /// The same floor with other settings, without another compilation.
+    ///
+    /// # Errors
+    ///
+    /// When the settings are not accepted.
+    pub fn with_settings(&self, engine: &Engine, settings: &Value) -> Result<Self, LoadError> {
+        self.0.with_settings(engine, settings).map(Self)
     }
 
     /// The module.
@@ -87,6 +97,12 @@ impl PolicySet {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The floor of this set, with its settings.
+    #[must_use]
+    pub fn floor(&self) -> Floor {
+        Floor(self.modules[0].clone())
     }
 
     /// The modules, in order.

@@ -9,5 +9,6 @@ mod hostile;
 mod judging;
 mod loading;
 mod logging;
+mod proving;
 mod rotating;
 mod support;

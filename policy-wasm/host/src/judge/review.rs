@@ -1,9 +1,11 @@
 //! Reviews an answer before it is released, under the generation that admitted its call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::monitor::{self, Asked, Job};
 use super::{Judge, Reason, class_of, enforcing, enforcing_modules, micros, module_row};
 use crate::bindings::exports::maka::policy::hooks as wit;
 use crate::codes::{DenyCode, HostCode, Refusal};
@@ -13,7 +15,7 @@ use crate::facts::{DispatchResult, Effect, Outcome, Path, SnapshotRow, Subject, 
 use crate::log::{
     AuditUnavailable, Decision, DecisionRecord, FactsRow, ModuleRow, PolicyRow, now_unix_ms,
 };
-use crate::module::{Module, Said};
+use crate::module::{Mode, Module, Said};
 use crate::obligation::Obligation;
 use crate::permit::Receipt;
 
@@ -153,6 +155,13 @@ impl Judge {
         self.metrics
             .decided(&record, started.elapsed(), recorded.is_ok());
         drop(record);
+        let watched = monitor::watches(&receipt.set).then(|| Job {
+            id: id.clone(),
+            generation: receipt.generation,
+            set: Arc::clone(&receipt.set),
+            asked: Asked::Review(Box::new(receipt.head.clone()), Box::new(subject.clone())),
+        });
+        self.watch(watched);
         let (released, given) = match (recorded, released) {
             (Ok(()), released) => (released, given),
             // A quarantine stays one when it cannot be recorded.
@@ -197,11 +206,14 @@ impl Judge {
                     admitted_rules: receipt.admitted_rules.get(at).cloned().unwrap_or_default(),
                     subject: subject.clone(),
                 };
-                module.review(
-                    &self.engine,
-                    &facts,
-                    self.budget().saturating_sub(started.elapsed()),
-                )
+                match module.mode() {
+                    Mode::Enforce => module.review(
+                        &self.engine,
+                        &facts,
+                        self.budget().saturating_sub(started.elapsed()),
+                    ),
+                    Mode::Monitor => Said::unasked(ReviewOpinion::Release(Vec::new())),
+                }
             })
             .collect();
         let opinions: Vec<_> = enforcing(set, &said)
@@ -211,6 +223,7 @@ impl Judge {
             .modules()
             .iter()
             .zip(&said)
+            .filter(|(module, _)| module.mode() == Mode::Enforce)
             .map(|(module, said)| review_row(module, said))
             .collect();
         let by = |at: usize, code: &str| match enforcing_modules(set).nth(at) {
@@ -279,7 +292,7 @@ fn as_result(answer: Answer) -> (DispatchResult, bool) {
     }
 }
 
-fn review_row<'a>(module: &'a Module, said: &Said<ReviewOpinion>) -> ModuleRow<'a> {
+pub(super) fn review_row<'a>(module: &'a Module, said: &Said<ReviewOpinion>) -> ModuleRow<'a> {
     let (decision, code) = match &said.opinion {
         ReviewOpinion::Release(_) => (Decision::Release, None),
         ReviewOpinion::Withhold(code) => (Decision::Withhold, Some(code.clone())),

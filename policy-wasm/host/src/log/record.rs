@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::permit::Receipt;
+use crate::set::PolicySet;
 
 pub(super) const DECISION: &str = "maka.policy.decision/1";
 pub(super) const OUTCOME: &str = "maka.policy.outcome/1";
 pub(super) const CONTROL: &str = "maka.policy.control/1";
+const MONITOR: &str = "maka.policy.monitor/1";
+const RELOAD: &str = "maka.policy.reload/1";
+/// The longest place that a record of a refused policy keeps.
+const MAX_PLACE: usize = 256;
 
 /// What ties a record to the one before it.
 #[derive(Debug, Clone, Copy)]
@@ -234,6 +239,139 @@ pub(crate) struct DecisionRecord<'a> {
     pub(crate) us: u64,
 }
 
+/// What modules in monitor mode said about a decision that was made without them.
+#[derive(Debug)]
+pub(crate) struct MonitorRecord<'a> {
+    pub(crate) decision: &'a str,
+    pub(crate) hook: &'static str,
+    pub(crate) policy: PolicyRow<'a>,
+    pub(crate) modules: Vec<ModuleRow<'a>>,
+}
+
+/// What asked for a change of policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger<'a> {
+    /// The gateway starts.
+    Start,
+    /// The configuration is read again.
+    Signal,
+    /// A call of this principal.
+    Call(&'a str),
+}
+
+impl Trigger<'_> {
+    /// The word in the log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Signal => "signal",
+            Self::Call(_) => "call",
+        }
+    }
+}
+
+/// What became of a change of policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReloadResult {
+    /// These sets judge.
+    Activated,
+    /// No set judges.
+    Deactivated,
+    /// The candidate is refused, and what ran goes on.
+    Refused,
+}
+
+impl ReloadResult {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Activated => "activated",
+            Self::Deactivated => "deactivated",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A change of policies.
+#[derive(Debug)]
+pub(crate) struct ReloadRecord<'a> {
+    pub(crate) result: ReloadResult,
+    pub(crate) trigger: Trigger<'a>,
+    /// The generation that judges afterwards.
+    pub(crate) generation: u64,
+    /// Why not: a word, the module and the place.
+    pub(crate) refusal: Option<(&'static str, Option<&'a str>, &'a str)>,
+    /// Modules that enforced and do not any more, as set and name.
+    pub(crate) demoted: Vec<String>,
+    pub(crate) sets: Vec<ReloadSet<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ReloadSet<'a> {
+    name: &'a str,
+    set: String,
+    modules: Vec<ReloadModule<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReloadModule<'a> {
+    name: &'a str,
+    digest: String,
+    mode: &'static str,
+}
+
+impl<'a> ReloadSet<'a> {
+    pub(crate) fn of(set: &'a PolicySet) -> Self {
+        let modules = set.modules().iter().map(|module| ReloadModule {
+            name: module.name(),
+            digest: module.digest().to_string(),
+            mode: module.mode().as_str(),
+        });
+        Self {
+            name: set.name(),
+            set: set.digest().to_string(),
+            modules: modules.collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct MonitorLine<'a> {
+    schema: &'static str,
+    seq: u64,
+    decision: &'a str,
+    ts: String,
+    hook: &'static str,
+    policy: PolicyRow<'a>,
+    modules: &'a [ModuleRow<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ReloadLine<'a> {
+    schema: &'static str,
+    seq: u64,
+    ts: String,
+    result: &'static str,
+    trigger: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<&'a str>,
+    generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    demoted: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    sets: &'a [ReloadSet<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
 #[derive(Serialize)]
 struct DecisionLine<'a> {
     schema: &'static str,
@@ -376,6 +514,52 @@ pub(super) fn control(chain: Chain, kind: ControlKind, session: Option<&str>) ->
     })
 }
 
+pub(super) fn monitor(chain: Chain, record: &MonitorRecord<'_>) -> Vec<u8> {
+    line(&MonitorLine {
+        schema: MONITOR,
+        seq: chain.seq,
+        decision: record.decision,
+        ts: timestamp(now_unix_ms()),
+        hook: record.hook,
+        policy: record.policy,
+        modules: &record.modules,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+pub(super) fn reload(chain: Chain, record: &ReloadRecord<'_>) -> Vec<u8> {
+    let (code, module, place) = match record.refusal {
+        Some((code, module, place)) => (Some(code), module, Some(place)),
+        None => (None, None, None),
+    };
+    let place = place.filter(|place| !place.is_empty()).map(|place| {
+        let plain: String = crate::fixture::plain(place);
+        if plain.len() <= MAX_PLACE {
+            plain
+        } else {
+            "?".to_owned()
+        }
+    });
+    line(&ReloadLine {
+        schema: RELOAD,
+        seq: chain.seq,
+        ts: timestamp(now_unix_ms()),
+        result: record.result.as_str(),
+        trigger: record.trigger.as_str(),
+        principal: match record.trigger {
+            Trigger::Call(principal) => Some(principal),
+            Trigger::Start | Trigger::Signal => None,
+        },
+        generation: record.generation,
+        code,
+        module,
+        place,
+        demoted: &record.demoted,
+        sets: &record.sets,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
 /// The number of a record.
 pub(super) fn seq(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
@@ -384,7 +568,7 @@ pub(super) fn seq(line: &[u8]) -> Option<u64> {
         seq: u64,
     }
     let record: Seq = serde_json::from_slice(line).ok()?;
-    [DECISION, OUTCOME, CONTROL]
+    [DECISION, OUTCOME, CONTROL, MONITOR, RELOAD]
         .contains(&record.schema.as_str())
         .then_some(record.seq)
 }

@@ -190,7 +190,7 @@ fn rebuilt_components_give_the_same_verdicts() {
                 bytes: bytes.into(),
                 settings: json!({}),
                 mode: Mode::Enforce,
-                granted_facts: Vec::new(),
+                allowance: crate::limits::Allowance::default(),
             };
             Module::load_floor(&shared().0, source).unwrap()
         };

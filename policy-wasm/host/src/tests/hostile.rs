@@ -199,7 +199,14 @@ fn a_monitor_is_recorded_and_does_not_count() {
         .unwrap();
         let bench = Bench::new(vec![module]);
         assert_eq!(bench.code(&click()), None, "{name}");
-        assert_eq!(bench.last()["modules"][1]["mode"], "monitor", "{name}");
+        let (records, _folder) = bench.end();
+        let decided = |record: &&serde_json::Value| record["schema"] == "maka.policy.decision/1";
+        let decision = records.iter().find(decided).unwrap();
+        assert_eq!(decision["modules"].as_array().unwrap().len(), 1, "{name}");
+        let watched = records.last().unwrap();
+        assert_eq!(watched["schema"], "maka.policy.monitor/1", "{name}");
+        assert_eq!(watched["decision"], decision["id"], "{name}");
+        assert_eq!(watched["modules"][0]["mode"], "monitor", "{name}");
     }
 }
 

@@ -22,7 +22,7 @@ fn source(bytes: Vec<u8>) -> ModuleSource {
         bytes: bytes.into(),
         settings: json!({}),
         mode: Mode::Enforce,
-        granted_facts: Vec::new(),
+        allowance: crate::limits::Allowance::default(),
     }
 }
 

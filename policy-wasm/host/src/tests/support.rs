@@ -88,6 +88,15 @@ impl Bench {
             .collect()
     }
 
+    /// Ends the judge, after its monitors have said what they had to, and reads the records.
+    pub(super) fn end(self) -> (Vec<Value>, TempDir) {
+        let Self { judge, folder } = self;
+        drop(judge);
+        let text = std::fs::read_to_string(folder.path().join("log")).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        (records.collect(), folder)
+    }
+
     /// The last record.
     pub(super) fn last(&self) -> Value {
         self.records().pop().unwrap()
@@ -153,7 +162,7 @@ pub(super) fn load_with(
         pin,
         settings,
         mode,
-        granted_facts: Vec::new(),
+        allowance: crate::limits::Allowance::default(),
     };
     Module::load(&shared().0, source)
 }
