@@ -34,8 +34,8 @@ use crate::{
     error::CallError,
     events::Events,
     forward::Forward,
+    plane::Plane,
     principal::{Principal, Role},
-    serve::policy::DEFAULT_SET,
     session::{
         Sessions,
         caller::{Caller, PrincipalName, Reach},
@@ -56,10 +56,12 @@ pub struct Edge {
     pub events: Events,
     /// For the status of the executor only.
     pub forward: Forward,
-    /// For `GetStatus` and `GetGeneration` only.
+    /// For `GetStatus` and `Policies` only.
     pub judge: Arc<Judge>,
     /// The decision log, for operators who follow it.
     pub decisions: Decisions,
+    /// Which policies there are and which judge.
+    pub plane: Plane,
     /// What the configuration says and `GetStatus` repeats.
     pub settings: EdgeSettings,
 }
@@ -117,7 +119,7 @@ fn caller(extensions: &Extensions) -> Result<Caller, Status> {
         .ok_or_else(|| status::unauthenticated(Unauthenticated::Missing))?;
     Ok(Caller {
         principal: PrincipalName::new(&principal.name),
-        policy_set: DEFAULT_SET.into(),
+        policy_set: Arc::clone(&principal.policy_set),
         grants: Arc::clone(&principal.grants),
         reach: match principal.role {
             Role::Agent | Role::Author => Reach::Own,

@@ -24,7 +24,7 @@ use self::{
     displays::DisplayConfig,
     executor::ExecutorConfig,
     listen::ListenConfig,
-    policy::PolicyConfig,
+    policy::{ModuleFile, PolicyConfig},
     principals::Principals,
     session::SessionConfig,
     telemetry::TelemetryConfig,
@@ -146,7 +146,61 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`] with the line and the key.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| ConfigError::invalid(file, text, &error))
+        let config: Self =
+            toml::from_str(text).map_err(|error| ConfigError::invalid(file, text, &error))?;
+        config.check_sets(file, text)?;
+        Ok(config)
+    }
+
+    /// Every principal is judged by a set that there is, and what has to be signed is.
+    fn check_sets(&self, file: &Path, text: &str) -> Result<(), ConfigError> {
+        let names: Vec<&str> = match &self.policy {
+            Some(policy) => policy.set_names().collect(),
+            None => vec![policy::DEFAULT_SET],
+        };
+        for principal in &self.principals.0 {
+            if let Some(set) = &principal.policy_set
+                && !names.contains(&set.as_str())
+            {
+                return Err(ConfigError::misfit(
+                    file,
+                    text,
+                    "policy_set",
+                    "no policy set has this name; write it under `[[policy.sets]]`, or leave the key out for `default`",
+                ));
+            }
+        }
+        let Some(policy) = &self.policy else {
+            return Ok(());
+        };
+        for name in policy.set_names() {
+            for module in policy
+                .set(name)
+                .into_iter()
+                .flat_map(|(modules, _)| modules)
+            {
+                match module.source {
+                    ModuleFile::Component { .. } if policy.require_signature => {
+                        return Err(ConfigError::misfit(
+                            file,
+                            text,
+                            "require_signature",
+                            "a module is named by `path`, which has no signature; write `bundle`",
+                        ));
+                    }
+                    ModuleFile::Bundle { .. } if policy.signers.0.is_empty() => {
+                        return Err(ConfigError::misfit(
+                            file,
+                            text,
+                            "bundle",
+                            "no signer is named whose bundles are taken; write `[[policy.signers]]`",
+                        ));
+                    }
+                    ModuleFile::Component { .. } | ModuleFile::Bundle { .. } => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The decision log's file.

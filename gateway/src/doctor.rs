@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::{
     config::{Config, listen::ListenConfig, principals::Credential, value::AbsolutePath},
+    plane,
     principal::Role,
-    serve::{executor, policy},
+    serve::executor,
     state_dir::{StateDir, StateDirError},
     telemetry::Chain,
 };
@@ -218,15 +219,20 @@ async fn policies(config: Config, report: &mut Report) -> Config {
     let Some(section) = config.policy.clone() else {
         return config;
     };
+    let state_dir = config.state_dir.as_path().to_owned();
     let loaded = tokio::task::spawn_blocking(move || {
         let engine = Engine::new(Limits::default()).map_err(|error| Chain(&error).to_string())?;
-        let set = policy::load(&engine, &section).map_err(|error| Chain(&error).to_string())?;
-        let names: Vec<_> = set
-            .modules()
-            .iter()
-            .map(|module| format!("{} {}", module.name(), module.digest()))
-            .collect();
-        Ok(names.join(", "))
+        let sets = plane::examine(engine, &section, &state_dir)
+            .map_err(|error| Chain(&error).to_string())?;
+        let names = sets.iter().map(|set| {
+            let modules: Vec<_> = set
+                .modules()
+                .iter()
+                .map(|module| format!("{} {}", module.name(), module.digest()))
+                .collect();
+            format!("{}: {}", set.name(), modules.join(", "))
+        });
+        Ok(names.collect::<Vec<_>>().join("; "))
     });
     match loaded
         .await

@@ -15,6 +15,7 @@ use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
 use maka_policy_host::codes::Refusal;
 use thiserror::Error;
 
+use crate::plane::fault::Fault;
 use crate::session::answer::DomainFault;
 use crate::session::state::SessionState;
 
@@ -125,6 +126,9 @@ pub enum CallError {
         /// The decision that allowed the call, when it was judged.
         decision_id: Option<String>,
     },
+    /// A change of policies, or a question about them, is refused. What is active stays active.
+    #[error("{}", .0.code.sentence())]
+    Policies(Box<Fault>),
     /// The executor rejected the call on the RPC layer: a bug of one of the two ends. The executor keeps running.
     #[error("the executor rejected the request as malformed or out of order")]
     Rpc {
@@ -295,6 +299,7 @@ impl CallError {
             Self::NoBackend { reason } => reason,
             Self::Starting { .. } => LifecycleCode::ServiceUnavailable.as_str(),
             Self::Lifecycle { code, .. } => code.as_str(),
+            Self::Policies(fault) => fault.code.as_str(),
             Self::Rpc { .. } => "rpc_rejected",
             Self::Protocol { .. } => "protocol_violation",
         }
@@ -319,6 +324,7 @@ impl CallError {
             | Self::Deadline { .. }
             | Self::Cancelled
             | Self::Unsupported { .. }
+            | Self::Policies(_)
             | Self::NoBackend { .. } => ErrorDomain::Gateway,
             Self::Policy(_) | Self::Withheld(_) => ErrorDomain::Policy,
             Self::Refused { .. } | Self::Protocol { .. } => ErrorDomain::ExecutorProtocol,
@@ -351,9 +357,16 @@ impl CallError {
             | Self::LogUnreadable
             | Self::Deadline { .. }
             | Self::Cancelled
+            | Self::Policies(_)
             | Self::NoBackend { .. }
             | Self::Starting { .. } => None,
         }
+    }
+}
+
+impl From<Fault> for CallError {
+    fn from(fault: Fault) -> Self {
+        Self::Policies(Box::new(fault))
     }
 }
 

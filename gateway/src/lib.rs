@@ -18,6 +18,8 @@ pub mod session;
 pub mod forward;
 mod policy;
 
+pub mod plane;
+
 pub mod config;
 pub mod decisions;
 pub mod doctor;

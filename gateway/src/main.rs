@@ -1,7 +1,7 @@
 //! The command line: `serve`, `probe`, `check`, `doctor` and `token`.
 
 use std::{
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
@@ -31,8 +31,8 @@ const RUNTIME_GRACE: Duration = Duration::from_millis(200);
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong command line, 78 configuration refused.
 
-Signals of `serve`: SIGINT, SIGTERM or SIGHUP ends it in order (no new calls, running calls cancelled, executor ended),
-a second one at once.";
+Signals of `serve`: SIGINT or SIGTERM ends it in order (no new calls, running calls cancelled, executor ended), a second one
+at once. SIGHUP reads the section [policy] again; of a gateway in a terminal it is the end of that terminal, and ends it.";
 
 /// One gRPC gateway between remote agents and a desktop, with a sandboxed policy in the path.
 #[derive(Debug, Parser)]
@@ -103,10 +103,10 @@ fn refuse(code: u8, error: &dyn std::error::Error) -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Serve { config } => {
-            let config = Config::load(&config).map_err(Failure::Config)?;
+        Command::Serve { config: file } => {
+            let config = Config::load(&file).map_err(Failure::Config)?;
             telemetry::install(config.telemetry);
-            block_on(serve(config))
+            block_on(serve(config, file))
         }
         Command::Probe { config, wait } => {
             let config = Config::load(&config).map_err(Failure::Config)?;
@@ -161,7 +161,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
     done
 }
 
-async fn serve(config: Config) -> Result<(), Failure> {
+async fn serve(config: Config, file: PathBuf) -> Result<(), Failure> {
     let stop = Stop::default();
     let told = |kind| signal(kind).map_err(|error| Failure::Run(error.into()));
     let (mut interrupt, mut terminate, mut hangup) = (
@@ -171,6 +171,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     );
     // A file that reaches its size limit is then an error of that write, which the decision log handles, and no death.
     let _file_size = told(SignalKind::from_raw(nix::libc::SIGXFSZ))?;
+    let in_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
     let orders = stop.clone();
     let listen = async move {
         let mut told_at: Option<Instant> = None;
@@ -179,8 +180,13 @@ async fn serve(config: Config) -> Result<(), Failure> {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
-                // A closed terminal: nothing may be left behind then, either.
-                _ = hangup.recv() => {}
+                _ = hangup.recv() => {
+                    // A closed terminal: nothing may be left behind then, either.
+                    if !in_terminal {
+                        orders.reload.notify_one();
+                        continue;
+                    }
+                }
             }
             match told_at {
                 // The terminal tells the whole foreground group, and who started us may pass it on: one order.
@@ -192,7 +198,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
         }
     };
     tokio::select! {
-        served = serve::serve(config, stop) => served.map_err(|error| Failure::Run(error.into())),
+        served = serve::serve(config, file, stop) => served.map_err(|error| Failure::Run(error.into())),
         never = listen => never,
     }
 }

@@ -13,7 +13,11 @@ use maka_cu_protocol::ids::Digest;
 use serde::Deserialize;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use crate::config::principals::{Credential, Grant, PrincipalConfig, Principals};
+use crate::config::{
+    policy::DEFAULT_SET,
+    principals::{Credential, Grant, PrincipalConfig, Principals},
+    value::Name,
+};
 
 /// What a principal may call; the table is [`access::TABLE`].
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq)]
@@ -61,13 +65,15 @@ pub struct Principal {
     pub role: Role,
     /// Authority that policies ask for by name.
     pub grants: Arc<[String]>,
+    /// The policy set that judges it.
+    pub policy_set: Arc<str>,
 }
 
 impl Principal {
     /// The word that policies see for role `operator`.
     pub const ADMIN: &'static str = "admin";
 
-    fn new(name: &str, role: Role, grants: &[Grant]) -> Self {
+    fn new(name: &str, role: Role, grants: &[Grant], policy_set: &str) -> Self {
         let mut words: Vec<String> = grants
             .iter()
             .map(|grant| grant.as_str().to_owned())
@@ -79,6 +85,7 @@ impl Principal {
             name: name.into(),
             role,
             grants: words.into(),
+            policy_set: policy_set.into(),
         }
     }
 }
@@ -103,9 +110,11 @@ impl Directory {
             role,
             credential,
             grants,
+            policy_set,
         } in &principals.0
         {
-            let principal = Principal::new(name.as_str(), *role, grants);
+            let set = policy_set.as_ref().map_or(DEFAULT_SET, Name::as_str);
+            let principal = Principal::new(name.as_str(), *role, grants, set);
             match credential {
                 Credential::Token(digest) => directory.by_token.push((*digest, principal)),
                 Credential::UnixUser(uid) => directory.by_user.push((*uid, principal)),

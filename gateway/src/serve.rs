@@ -7,9 +7,8 @@
 pub(crate) mod connection;
 pub mod executor;
 mod metrics;
-pub mod policy;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use maka_policy_host::{
     engine::{Engine, EngineError},
@@ -18,16 +17,15 @@ use maka_policy_host::{
     log::{DecisionLog, Fsync, LogError, LogOptions, Rotation, VerifyError, verify},
 };
 use tokio::{
-    sync::watch,
+    sync::Notify,
     task::{JoinError, JoinSet},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 use tower::Layer as _;
 
-use self::policy::PolicyError;
 use crate::{
     api::{
         self, Edge, EdgeSettings,
@@ -39,6 +37,7 @@ use crate::{
     forward::Forward,
     health,
     listen::{self, ListenError, OwnedFile, counted::Connections},
+    plane::{Plane, fault::Fault},
     policy::standing::{Standing, StandingWatch},
     principal::Directory,
     session::{
@@ -55,6 +54,9 @@ const REQUEST_KEY_FILE: &str = "request.key";
 /// How long connections may take to finish once everything behind them has ended.
 const CONNECTION_GRACE: Duration = Duration::from_millis(500);
 
+/// How often it is looked whether the policies are stale. Their age is counted in longer times.
+const STALE_CHECK: Duration = Duration::from_secs(1);
+
 /// How long a connection may be there without having made a call. One that is only held open takes the place of another.
 const FIRST_CALL: Duration = Duration::from_secs(20);
 
@@ -65,6 +67,8 @@ pub struct Stop {
     pub drain: CancellationToken,
     /// End now: the executor is killed.
     pub hurry: CancellationToken,
+    /// Read the section `[policy]` of the configuration again. Orders that come while one is carried out are one more.
+    pub reload: Arc<Notify>,
 }
 
 /// Why a gateway does not run, or stopped by itself.
@@ -91,20 +95,20 @@ pub enum ServeError {
     /// The policy judge.
     #[error("the policy judge cannot be made")]
     Judge(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The policy set.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
+    /// The policies.
+    #[error("the policies cannot be used as they are configured")]
+    Policy(#[source] Fault),
     /// A task of the gateway panicked.
     #[error("a task of the gateway failed")]
     Task(#[from] JoinError),
 }
 
-/// Runs a gateway until it is told to end.
+/// Runs a gateway until it is told to end. `file` is what `config` was read from, to be read again when that is asked for.
 ///
 /// # Errors
 /// [`ServeError`] when it cannot start, or when something it cannot do without fails. What it had started is ended
 /// all the same.
-pub async fn serve(config: Config, stop: Stop) -> Result<(), ServeError> {
+pub async fn serve(config: Config, file: PathBuf, stop: Stop) -> Result<(), ServeError> {
     let state_dir = StateDir::hold(config.state_dir.as_path())?;
     let listeners = Listeners::bind(&config, &state_dir)?;
     let page = match config.telemetry.metrics {
@@ -112,7 +116,7 @@ pub async fn serve(config: Config, stop: Stop) -> Result<(), ServeError> {
         None => None,
     };
     let gateway = Gateway::prepare(&config)?;
-    gateway.run(&config, listeners, page, stop).await
+    gateway.run(&config, file, listeners, page, stop).await
 }
 
 /// Bound, not yet served. Connections wait in the kernel's queue.
@@ -150,13 +154,13 @@ impl Listeners {
 
 /// Everything that lives as long as the gateway.
 struct Gateway {
-    engine: Engine,
+    plane: Plane,
     judge: Arc<Judge>,
     forward: Forward,
     events: Events,
     sessions: Sessions,
     directory: Arc<Directory>,
-    policy: (watch::Sender<Standing>, StandingWatch),
+    policy: StandingWatch,
 }
 
 impl Gateway {
@@ -209,14 +213,24 @@ impl Gateway {
                 .map(|display| display.0.clone())
                 .collect(),
         };
-        let policy = StandingWatch::new(match config.policy {
-            Some(_) => Standing::Loading,
-            None => Standing::Absent,
+        let state_dir = config.state_dir.as_path();
+        let has_policies = Plane::has_policies(config.policy.as_ref(), state_dir);
+        let (standing, policy) = StandingWatch::new(if has_policies {
+            Standing::Loading
+        } else {
+            Standing::Absent
         });
+        let plane = Plane::new(
+            engine,
+            Arc::clone(&judge),
+            config.policy.clone(),
+            state_dir,
+            standing,
+        );
         let sessions = Sessions::new(
             forward.clone(),
             Arc::clone(&judge),
-            policy.1.clone(),
+            policy.clone(),
             secret,
             history,
             events.clone(),
@@ -224,7 +238,7 @@ impl Gateway {
         );
         let directory = Arc::new(Directory::new(&config.principals));
         Ok(Self {
-            engine,
+            plane,
             judge,
             forward,
             events,
@@ -237,18 +251,19 @@ impl Gateway {
     async fn run(
         self,
         config: &Config,
+        file: PathBuf,
         listeners: Listeners,
         page: Option<metrics::Page>,
         stop: Stop,
     ) -> Result<(), ServeError> {
         let Self {
-            engine,
+            plane,
             judge,
             forward,
             events,
             sessions,
             directory,
-            policy: (policy_sender, policy_standing),
+            policy: policy_standing,
         } = self;
         let mut tasks: JoinSet<Result<(), ServeError>> = JoinSet::new();
 
@@ -269,6 +284,7 @@ impl Gateway {
             events: events.clone(),
             forward: forward.clone(),
             judge: Arc::clone(&judge),
+            plane: plane.clone(),
             settings: EdgeSettings {
                 back_end: executor::back_end(config),
                 allow_global_pointer: config.allow_global_pointer,
@@ -325,20 +341,13 @@ impl Gateway {
             }
             Ok(())
         });
-        match config.policy.clone() {
-            Some(policy) => {
-                let (judge, policy_sender) = (Arc::clone(&judge), policy_sender.clone());
-                tasks.spawn_blocking(move || {
-                    let generation = policy::activate(&judge, policy::load(&engine, &policy)?)?;
-                    policy_sender.send_replace(Standing::Active);
-                    tracing::info!(generation, "policy set active");
-                    Ok(())
-                });
-            }
-            None => {
-                tracing::warn!("no policy is configured; every call about the desktop is refused");
-            }
+        if !Plane::has_policies(config.policy.as_ref(), config.state_dir.as_path()) {
+            tracing::warn!(
+                "no policy is configured; every call about the desktop is refused until a set is activated"
+            );
         }
+        let policy_stop = stop.clone();
+        tasks.spawn(async move { follow_policies(plane, file, policy_stop).await });
 
         let failed = until_told_or_failed(&mut tasks, &stop.drain).await;
         stop.drain.cancel();
@@ -393,6 +402,36 @@ async fn end(
     // A health watch or a client that does not read would hold us for ever.
     if timeout(CONNECTION_GRACE, connections).await.is_err() {
         tracing::debug!("connections were still open");
+    }
+}
+
+/// Makes the policies active, and again whenever the configuration is to be read again.
+async fn follow_policies(plane: Plane, file: PathBuf, stop: Stop) -> Result<(), ServeError> {
+    plane.start().await.map_err(ServeError::Policy)?;
+    let mut was_stale = false;
+    loop {
+        // All are cancel-safe: an order that comes meanwhile is kept.
+        tokio::select! {
+            () = stop.drain.cancelled() => return Ok(()),
+            () = stop.reload.notified() => {
+                let read = file.clone();
+                match tokio::task::spawn_blocking(move || Config::load(&read)).await? {
+                    // A refusal is recorded and shown by the plane; what was active goes on.
+                    Ok(config) => drop(plane.reload(config.policy).await),
+                    Err(error) => {
+                        tracing::warn!(error = %crate::telemetry::Chain(&error), "the configuration is not understood");
+                        plane.reload_unread();
+                    }
+                }
+            }
+            () = sleep(STALE_CHECK) => {
+                let is_stale = plane.view().stale;
+                if is_stale && !was_stale {
+                    tracing::warn!("the last successful look at the policies is older than `policy.stale_after_ms`");
+                }
+                was_stale = is_stale;
+            }
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod operator;
 mod outcomes;
 mod pictures;
 mod points;
+mod policies;
 mod refusals;
 mod roles;
 mod serve;

@@ -17,8 +17,9 @@ fn allowed(method: &str) -> &'static [Role] {
         | "ListWindows" | "Snapshot" | "Dispatch" | "CaptureScreen" | "ReadImage" => {
             &[Role::Agent, Role::Operator]
         }
-        "GetGeneration" => &[Role::Author, Role::Operator],
-        "RestartExecutor" | "ReportHostEvent" | "WatchDecisions" => &[Role::Operator],
+        "GetGeneration" | "List" | "Load" | "Evaluate" => &[Role::Author, Role::Operator],
+        "Activate" | "Deactivate" | "RestartExecutor" | "ReportHostEvent"
+        | "WatchDecisions" => &[Role::Operator],
         unknown => panic!("no row for {unknown}"),
     }
 }

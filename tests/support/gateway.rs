@@ -110,6 +110,10 @@ pub struct GatewayOptions {
     pub synthetic_input: bool,
     /// Lines for the section `[executor]`.
     pub executor_keys: String,
+    /// Lines for the section `[policy]`, when there is one.
+    pub policy_keys: String,
+    /// Lines for the principal `agent`.
+    pub agent_keys: String,
     /// Whole sections to append.
     pub sections: String,
     /// Level of the gateway's log; `trace` unless a number is measured.
@@ -128,6 +132,8 @@ impl GatewayOptions {
             allow_global_pointer: false,
             synthetic_input: true,
             executor_keys: String::new(),
+            policy_keys: String::new(),
+            agent_keys: String::new(),
             sections: String::new(),
             log_level: "trace",
             environment: Vec::new(),
@@ -365,6 +371,15 @@ impl GatewayProcess {
         (status, self.folder)
     }
 
+    /// Waits for a gateway that ends by itself.
+    pub async fn ended(mut self) -> (ExitStatus, TempDir) {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .unwrap_or_else(|_| panic!("maka-gateway did not end: {}", self.log()))
+            .expect("the child can be waited for");
+        (status, self.folder)
+    }
+
     /// Stops the gateway as an operator would and asserts that it ended well.
     pub async fn stop(self) -> TempDir {
         let (status, folder) = self.signal(Signal::SIGTERM).await;
@@ -417,6 +432,9 @@ fn write_config(folder: &Path, options: &GatewayOptions) -> PathBuf {
         line(format!(
             "[[principals]]\nname = \"{name}\"\nrole = \"{name}\"\ntoken_sha256 = \"{digest}\""
         ));
+        if role == Role::Agent {
+            line(options.agent_keys.clone());
+        }
     }
 
     let (path, digest, back_end, args, env) = executor_keys(folder, &options.executor);
@@ -437,9 +455,9 @@ fn write_config(folder: &Path, options: &GatewayOptions) -> PathBuf {
 
     match &options.policy {
         Policy::Absent => {}
-        Policy::Floor => line("[policy]".into()),
+        Policy::Floor => line(format!("[policy]\n{}", options.policy_keys)),
         Policy::With(names) => {
-            line("[policy]".into());
+            line(format!("[policy]\n{}", options.policy_keys));
             for name in names {
                 let path =
                     binaries::workspace_root().join(format!("policy-wasm/prebuilt/{name}.wasm"));

@@ -48,17 +48,20 @@ enum Part {
     Leak,
     /// The property tests of the protocol, the pending calls and the mirror, with fresh cases until the time is over.
     Fuzz,
+    /// Policies change 200 times under eight callers, good and bad ones in turn.
+    Reload,
     /// What works in which toolkit on X11, every toolkit under every window manager, until the time is over.
     Matrix,
 }
 
 impl Part {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Chaos,
         Self::KillStorm,
         Self::CancelRace,
         Self::Leak,
         Self::Fuzz,
+        Self::Reload,
         Self::Matrix,
     ];
 
@@ -76,6 +79,9 @@ impl Part {
                 "mirror::",
                 "session::tests",
             ],
+            Self::Reload => {
+                &["policies::chaos::every_verdict_is_of_the_generation_that_its_record_names"]
+            }
             Self::Matrix => &[],
         }
     }
@@ -140,7 +146,7 @@ fn name(part: Part) -> String {
 
 fn run_part(part: Part, seed: u64, minutes: u32) -> anyhow::Result<()> {
     match part {
-        Part::Chaos | Part::KillStorm | Part::CancelRace | Part::Leak => {
+        Part::Chaos | Part::KillStorm | Part::CancelRace | Part::Leak | Part::Reload => {
             let mut command = tests();
             command
                 .args(part.tests())

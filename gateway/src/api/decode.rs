@@ -7,6 +7,7 @@ pub(crate) mod action;
 pub(crate) mod dispatch;
 pub(crate) mod launch;
 pub(crate) mod observe;
+pub(crate) mod policies;
 pub(crate) mod scalar;
 pub(crate) mod violations;
 

@@ -3,6 +3,7 @@
 pub(crate) mod events;
 pub(crate) mod lists;
 pub(crate) mod outcome;
+pub(crate) mod policies;
 pub(crate) mod scalar;
 pub(crate) mod snapshot;
 pub(crate) mod status;

@@ -15,6 +15,7 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use super::decode::violations::Violations;
 use crate::{
     error::{CallError, ErrorDomain, Limit},
+    plane::fault::FaultCode,
     session::{answer::DomainFault, state::SessionState},
 };
 
@@ -59,6 +60,7 @@ pub fn row_of(error: &CallError) -> Row {
             row_of_refusal(refusal.kind, refusal.retry)
         }
         CallError::Unsupported { .. } => row(Code::FailedPrecondition, Retry::Never),
+        CallError::Policies(fault) => row_of_fault(fault.code),
         CallError::Refused { fault, .. } => row_of_domain(fault.code),
         CallError::NoBackend { .. } | CallError::Starting { .. } => {
             row(Code::Unavailable, Retry::AfterDelay)
@@ -104,6 +106,20 @@ pub const fn row_of_refusal(kind: RefusalKind, retry: Retry) -> Row {
         RefusalKind::Overloaded => Code::ResourceExhausted,
     };
     row(code, retry)
+}
+
+/// Where a refused change of policies stands, or a refused question about them.
+const fn row_of_fault(code: FaultCode) -> Row {
+    match code {
+        FaultCode::SetUnknown | FaultCode::PolicyUnknown => row(Code::NotFound, Retry::Never),
+        FaultCode::GenerationChanged | FaultCode::StoreUnusable | FaultCode::Refused => {
+            row(Code::FailedPrecondition, Retry::Never)
+        }
+        FaultCode::ChangeRunning => row(Code::ResourceExhausted, Retry::AfterDelay),
+        FaultCode::StoreFull => row(Code::ResourceExhausted, Retry::Never),
+        FaultCode::UploadMismatch | FaultCode::FixtureUnusable => MALFORMED,
+        FaultCode::Unrecorded => FORBIDDEN,
+    }
 }
 
 /// Where an executor's refusal of a read stands.
@@ -180,6 +196,13 @@ pub fn status_of(error: &CallError) -> Status {
             metadata.extend(refusal_metadata(refusal));
         }
         CallError::Refused { fault, .. } => metadata.extend(fault_metadata(fault)),
+        CallError::Policies(fault) => {
+            let detail = fault.detail.map(|detail| ("code", detail.to_owned()));
+            let module = fault.module.clone().map(|module| ("module", module));
+            let place = Some(fault.place.clone()).filter(|place| !place.is_empty());
+            metadata.extend(detail.into_iter().chain(module));
+            metadata.extend(place.map(|place| ("place", place)));
+        }
         CallError::Lifecycle {
             stage,
             generation,

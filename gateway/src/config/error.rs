@@ -40,6 +40,19 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// Two sections that do not go together; `key` is the one to look at, and its first line is named.
+    pub(super) fn misfit(file: &Path, text: &str, key: &str, problem: &str) -> Self {
+        let line = text
+            .lines()
+            .position(|line| line.trim_start().starts_with(key));
+        Self::Invalid {
+            file: file.to_owned(),
+            line: line.map_or(1, |line| line + 1),
+            key: Some(key.to_owned()),
+            problem: problem.to_owned(),
+        }
+    }
+
     pub(super) fn invalid(file: &Path, text: &str, error: &toml::de::Error) -> Self {
         let offset = error.span().map_or(0, |span| span.start.min(text.len()));
         Self::Invalid {

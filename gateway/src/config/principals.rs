@@ -21,6 +21,8 @@ pub struct PrincipalConfig {
     pub credential: Credential,
     /// What it may do that others may not.
     pub grants: Vec<Grant>,
+    /// The policy set that judges it; absent: `default`.
+    pub policy_set: Option<Name>,
 }
 
 /// Authority that a policy asks for by name and that only the configuration gives.
@@ -63,6 +65,7 @@ struct Entry {
     unix_uid: Option<UnixUser>,
     #[serde(default)]
     grants: Vec<Grant>,
+    policy_set: Option<Name>,
 }
 
 /// A user id, or `self` for the user that runs the gateway.
@@ -98,6 +101,7 @@ impl<'de> Deserialize<'de> for PrincipalConfig {
             token_sha256,
             unix_uid,
             grants,
+            policy_set,
         } = Entry::deserialize(deserializer)?;
         let credential = match (token_sha256, unix_uid) {
             (Some(Sha256(digest)), None) => Credential::Token(digest),
@@ -124,6 +128,7 @@ impl<'de> Deserialize<'de> for PrincipalConfig {
             role,
             credential,
             grants,
+            policy_set,
         })
     }
 }

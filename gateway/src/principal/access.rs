@@ -24,7 +24,7 @@ const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 const OPERATORS: Access = Access::Roles(&[Role::Operator]);
 
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 21] = [
+pub const TABLE: [(&str, Access); 26] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -41,7 +41,12 @@ pub const TABLE: [(&str, Access); 21] = [
     ("/maka.gateway.v1.Operator/RestartExecutor", OPERATORS),
     ("/maka.gateway.v1.Operator/ReportHostEvent", OPERATORS),
     ("/maka.gateway.v1.Operator/WatchDecisions", OPERATORS),
+    ("/maka.gateway.v1.Policies/Activate", OPERATORS),
+    ("/maka.gateway.v1.Policies/Deactivate", OPERATORS),
+    ("/maka.gateway.v1.Policies/Evaluate", AUTHORS),
     ("/maka.gateway.v1.Policies/GetGeneration", AUTHORS),
+    ("/maka.gateway.v1.Policies/List", AUTHORS),
+    ("/maka.gateway.v1.Policies/Load", AUTHORS),
     ("/grpc.health.v1.Health/Check", Access::Open),
     ("/grpc.health.v1.Health/Watch", Access::Open),
     (
@@ -130,6 +135,7 @@ mod tests {
                 ("/maka.gateway.v1.ComputerUse", _) => &[Agent, Operator],
                 ("/maka.gateway.v1.Events", _) => &[Agent, Viewer, Operator],
                 ("/maka.gateway.v1.Operator", _) => &[Operator],
+                ("/maka.gateway.v1.Policies", "Activate" | "Deactivate") => &[Operator],
                 ("/maka.gateway.v1.Policies", _) => &[Author, Operator],
                 _ => &[Agent, Viewer, Author, Operator],
             };

@@ -9,6 +9,7 @@ use maka_cu_protocol::sets::{Permission, ReleaseReason, RequestStage};
 use maka_policy_host::{codes::DenyCode, id::IdSource};
 
 use super::*;
+use crate::plane::fault::{DETAILS, Fault};
 
 const DOCUMENT: &str = include_str!("../../../../docs/clients.md");
 
@@ -40,6 +41,20 @@ fn held(state: SessionState) -> CallError {
 }
 
 /// Every error of the gateway itself and of the executor, with its place as the contract states it.
+fn fault(code: FaultCode) -> (CallError, Code, &'static str) {
+    let (status, retry) = match code {
+        FaultCode::SetUnknown | FaultCode::PolicyUnknown => (Code::NotFound, "never"),
+        FaultCode::GenerationChanged | FaultCode::StoreUnusable | FaultCode::Refused => {
+            (Code::FailedPrecondition, "never")
+        }
+        FaultCode::ChangeRunning => (Code::ResourceExhausted, "after_delay"),
+        FaultCode::StoreFull => (Code::ResourceExhausted, "never"),
+        FaultCode::UploadMismatch | FaultCode::FixtureUnusable => (Code::InvalidArgument, "never"),
+        FaultCode::Unrecorded => (Code::PermissionDenied, "never"),
+    };
+    (Fault::from(code).into(), status, retry)
+}
+
 fn rows() -> Vec<(CallError, Code, &'static str)> {
     let mut rows = vec![
         (
@@ -275,6 +290,7 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             retry,
         ));
     }
+    rows.extend(FaultCode::ALL.map(fault));
     rows
 }
 
@@ -466,6 +482,20 @@ fn the_document_prints_the_table() {
     }
     assert!(
         block("errors") == expected,
+        "docs/clients.md has to print:\n{expected}"
+    );
+}
+
+/// The words behind `policy_refused`, sorted.
+#[test]
+fn the_document_lists_why_policies_are_refused() {
+    let mut expected = String::from("| code | meaning |\n| --- | --- |\n");
+    for (word, meaning) in DETAILS {
+        writeln!(expected, "| `{word}` | {meaning} |").unwrap();
+    }
+    assert!(DETAILS.is_sorted());
+    assert!(
+        block("policy_refused") == expected,
         "docs/clients.md has to print:\n{expected}"
     );
 }

@@ -110,6 +110,7 @@ pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
         | CallError::Withheld(_)
         | CallError::Unsupported { .. }
         | CallError::Refused { .. }
+        | CallError::Policies(_)
         | CallError::NoBackend { .. }
         | CallError::Starting { .. }
         | CallError::Lifecycle { .. }
