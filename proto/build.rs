@@ -28,8 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Messages that carry application text, typed text or image bytes; the list of `src/redact.rs`.
-const REDACTED: [&str; 15] = [
+const REDACTED: [&str; 16] = [
     "maka.gateway.v1.App",
+    "maka.gateway.v1.Approval",
     "maka.gateway.v1.Element",
     "maka.gateway.v1.Image",
     "maka.gateway.v1.LaunchAppRequest",

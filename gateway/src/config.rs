@@ -5,6 +5,7 @@
 //! Environment and arguments of the executor and settings of policies are never quoted: they may be secrets.
 //! `deploy/gateway.toml` documents every key.
 
+pub mod approval;
 pub mod displays;
 pub mod error;
 pub mod executor;
@@ -21,6 +22,7 @@ use serde::Deserialize;
 
 pub use self::error::ConfigError;
 use self::{
+    approval::ApprovalConfig,
     displays::DisplayConfig,
     executor::ExecutorConfig,
     listen::ListenConfig,
@@ -65,6 +67,9 @@ pub struct Config {
     /// Sessions and their bounds.
     #[serde(default)]
     pub session: SessionConfig,
+    /// Approvals.
+    #[serde(default)]
+    pub approval: ApprovalConfig,
     /// The displays, where the executor cannot tell. Empty: as its snapshots say.
     #[serde(default)]
     pub displays: Vec<DisplayConfig>,

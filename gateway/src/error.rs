@@ -16,6 +16,7 @@ use maka_policy_host::codes::Refusal;
 use thiserror::Error;
 
 use crate::plane::fault::Fault;
+use crate::approval::Approval;
 use crate::session::answer::DomainFault;
 use crate::session::state::SessionState;
 
@@ -80,6 +81,12 @@ pub enum CallError {
     /// The policy refused, or its engine could not answer, or the decision could not be logged. Nothing was sent.
     #[error("{}", .0.sentence)]
     Policy(Box<Refusal>),
+    /// A person has to approve, and can be asked. Nothing was sent; the same call may be repeated.
+    #[error("{}", .0.refusal.sentence)]
+    ApprovalRequired(Box<ApprovalRequired>),
+    /// An approval cannot be decided on.
+    #[error("{}", .0.sentence())]
+    Approval(ApprovalError),
     /// The policy allows it, and the executor has no way to do it as demanded: an action it does not offer, or a tier or
     /// path that this action cannot be held to. Nothing was sent.
     #[error("the executor does not offer this action by this tier and path")]
@@ -147,6 +154,62 @@ pub enum CallError {
         /// The decision that allowed the call, when it was judged.
         decision_id: Option<String>,
     },
+}
+
+/// A refusal that an approval helps against.
+#[derive(Clone, Debug)]
+pub struct ApprovalRequired {
+    /// The refusal; its code is that of the first policy that asks.
+    pub refusal: Refusal,
+    /// What was asked of a person; nothing when the call was a dry run, which asks nobody, or when the policies changed
+    /// meanwhile.
+    pub approval: Option<Approval>,
+}
+
+/// Why an approval, or a quarantine, cannot be decided on.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ApprovalError {
+    /// There is none of that id, or it is over.
+    Unknown,
+    /// It was decided already.
+    Settled,
+    /// It is about what is done in the name of the one who decides.
+    Own,
+}
+
+impl ApprovalError {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Settled, Self::Own];
+
+    /// The closed reason.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "approval_unknown",
+            Self::Settled => "approval_settled",
+            Self::Own => "own_principal",
+        }
+    }
+
+    /// The fixed sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Unknown => {
+                "there is no such approval any more; it was used, or what it was for changed"
+            }
+            Self::Settled => "this approval was decided already",
+            Self::Own => {
+                "nobody decides on what is done in their own name; another operator has to"
+            }
+        }
+    }
+}
+
+impl From<ApprovalError> for CallError {
+    fn from(error: ApprovalError) -> Self {
+        Self::Approval(error)
+    }
 }
 
 /// The bounds of the gateway that a caller can reach. All are RESOURCE_EXHAUSTED.
@@ -295,6 +358,8 @@ impl CallError {
             Self::Cancelled => "cancelled",
             Self::Unsupported { .. } => DomainCode::UnsupportedAction.as_str(),
             Self::Policy(refusal) | Self::Withheld(refusal) => &refusal.code,
+            Self::ApprovalRequired(_) => "approval_required",
+            Self::Approval(error) => error.as_str(),
             Self::Refused { fault, .. } => fault.code.as_str(),
             Self::NoBackend { reason } => reason,
             Self::Starting { .. } => LifecycleCode::ServiceUnavailable.as_str(),
@@ -323,10 +388,11 @@ impl CallError {
             | Self::LogUnreadable
             | Self::Deadline { .. }
             | Self::Cancelled
+            | Self::Approval(_)
             | Self::Unsupported { .. }
             | Self::Policies(_)
             | Self::NoBackend { .. } => ErrorDomain::Gateway,
-            Self::Policy(_) | Self::Withheld(_) => ErrorDomain::Policy,
+            Self::Policy(_) | Self::Withheld(_) | Self::ApprovalRequired(_) => ErrorDomain::Policy,
             Self::Refused { .. } | Self::Protocol { .. } => ErrorDomain::ExecutorProtocol,
             Self::Starting { .. } | Self::Lifecycle { .. } => ErrorDomain::ExecutorLifecycle,
             Self::Rpc { .. } => ErrorDomain::ExecutorRpc,
@@ -338,6 +404,7 @@ impl CallError {
     pub fn decision_id(&self) -> Option<&str> {
         match self {
             Self::Policy(refusal) | Self::Withheld(refusal) => Some(refusal.decision_id.as_str()),
+            Self::ApprovalRequired(required) => Some(required.refusal.decision_id.as_str()),
             Self::Unsupported { decision_id } => Some(decision_id),
             Self::Refused { decision_id, .. }
             | Self::Lifecycle { decision_id, .. }
@@ -358,6 +425,7 @@ impl CallError {
             | Self::Deadline { .. }
             | Self::Cancelled
             | Self::Policies(_)
+            | Self::Approval(_)
             | Self::NoBackend { .. }
             | Self::Starting { .. } => None,
         }
@@ -374,7 +442,11 @@ impl CallError {
     /// The operator key that this refusal comes from: with another value of the key the call could be allowed.
     #[must_use]
     pub fn operator_key(&self) -> Option<&'static str> {
-        match self.reason() {
+        let code = match self {
+            Self::ApprovalRequired(required) => &required.refusal.code,
+            other => other.reason(),
+        };
+        match code {
             "global_pointer_forbidden" | "global_pointer_approval" => Some("allow_global_pointer"),
             "synthetic_input_off" => Some("input.synthetic"),
             _ => None,

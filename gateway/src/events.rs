@@ -17,7 +17,7 @@ mod view;
 mod watcher;
 pub mod what;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
@@ -30,6 +30,7 @@ use tokio::task::unconstrained;
 
 pub use watcher::{QUEUE_MAX, WATCHERS_PER_PRINCIPAL, Watcher};
 
+use crate::approval::{Approval, ApprovalEnd, ApprovalId};
 use crate::error::{CallError, Limit};
 use crate::session::caller::{Caller, PrincipalName};
 use crate::session::state::SessionState;
@@ -52,6 +53,8 @@ struct Hub {
     executor: ExecutorStatus,
     sessions: HashMap<SessionId, Known>,
     left: VecDeque<(SessionId, PrincipalName)>,
+    /// What is not over; as few as the table of approvals holds.
+    approvals: BTreeMap<ApprovalId, Approval>,
     subscribers: HashMap<u64, Subscriber>,
     next_id: u64,
     closed: bool,
@@ -77,6 +80,7 @@ impl Events {
             executor,
             sessions: HashMap::new(),
             left: VecDeque::new(),
+            approvals: BTreeMap::new(),
             subscribers: HashMap::new(),
             next_id: 0,
             closed: false,
@@ -100,6 +104,57 @@ impl Events {
         let view = View::new(caller, session);
         let id = self.with(|hub| hub.subscribe(view))?;
         Ok(Watcher::new(self.clone(), id))
+    }
+
+    /// Begins to watch as somebody who is there to approve. Only for callers who may: to others it is a watch like any.
+    ///
+    /// # Errors
+    /// As [`Events::watch`].
+    pub fn watch_to_approve(
+        &self,
+        caller: &Caller,
+        session: Option<SessionId>,
+    ) -> Result<Watcher, CallError> {
+        let view = View::new(caller, session).approving();
+        let id = self.with(|hub| hub.subscribe(view))?;
+        Ok(Watcher::new(self.clone(), id))
+    }
+
+    /// Whether somebody is there who can approve what this principal asks for in this session.
+    pub(crate) fn has_approver(&self, session: &SessionId, asker: &PrincipalName) -> bool {
+        self.with(|hub| {
+            let mut subscribers = hub.subscribers.values();
+            subscribers.any(|subscriber| subscriber.view.approves(session, asker))
+        })
+    }
+
+    /// An approval is asked for, or somebody has said something to it.
+    pub(crate) fn approval(&self, approval: Approval) {
+        self.with(|hub| {
+            hub.approvals.insert(approval.id.clone(), approval.clone());
+            hub.tell(&What::Approval(Box::new(approval)));
+        });
+    }
+
+    /// An approval is over.
+    pub(crate) fn approval_ended(&self, approval: Approval, why: ApprovalEnd) {
+        self.with(|hub| {
+            hub.approvals.remove(&approval.id);
+            hub.tell(&What::ApprovalEnded(Box::new(approval), why));
+        });
+    }
+
+    /// A session was closed for actions, or opened again. Told when it was otherwise.
+    pub(crate) fn quarantine(&self, session: &SessionId, quarantined: bool) {
+        self.with(|hub| {
+            let Some(known) = hub.sessions.get_mut(session) else {
+                return;
+            };
+            if known.session.quarantined != quarantined {
+                known.session.quarantined = quarantined;
+                hub.tell(&What::Quarantine(session.clone(), quarantined));
+            }
+        });
     }
 
     /// Tells every watcher that the gateway is disposed of, and ends the streams.
@@ -270,6 +325,12 @@ impl Hub {
             sessions: sessions
                 .into_iter()
                 .map(|known| known.session.clone())
+                .collect(),
+            approvals: self
+                .approvals
+                .values()
+                .filter(|it| view.sees(&it.wanted.session, Some(&it.wanted.principal)))
+                .cloned()
                 .collect(),
         }
     }

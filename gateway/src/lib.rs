@@ -11,6 +11,7 @@
 pub mod api;
 pub mod principal;
 
+pub mod approval;
 pub mod error;
 pub mod events;
 pub mod session;

@@ -194,7 +194,7 @@ impl Gateway {
         let secret =
             RequestSecret::load_or_create(&config.state_dir.as_path().join(REQUEST_KEY_FILE))?;
         let engine = Engine::new(Limits::default())?;
-        // Nobody can approve yet, and a session carries out no obligation: an allow under one is refused.
+        // A session carries out no obligation yet: an allow under one is refused.
         let judge = Judge::try_new(engine.clone(), Arc::new(log), JudgeOptions::default())
             .map_err(|error| ServeError::Judge(Box::new(error)))?;
         let judge = Arc::new(judge);
@@ -207,6 +207,7 @@ impl Gateway {
             total: config.session.max_total.as_usize(),
             synthetic_input: config.input.synthetic,
             intervention_debounce: config.session.intervention_debounce_ms.as_millis(),
+            approval_lifetime: config.approval.lifetime_ms.as_millis(),
             displays: config
                 .displays
                 .iter()
@@ -329,6 +330,11 @@ impl Gateway {
         let follow_stop = stop.drain.clone();
         tasks.spawn(async move {
             followed.follow_executor(follow_stop).await;
+            Ok(())
+        });
+        let (approvals, approvals_stop) = (sessions.approvals().clone(), stop.drain.clone());
+        tasks.spawn(async move {
+            approvals.follow(approvals_stop).await;
             Ok(())
         });
         let starting = forward.clone();

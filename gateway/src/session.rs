@@ -39,6 +39,7 @@ use std::time::Duration;
 use maka_cu_host::displays::Display;
 use maka_cu_protocol::ids::SessionId;
 use maka_policy_host::judge::Judge;
+use maka_policy_host::log::{ControlKind, PersonRecord};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -56,9 +57,11 @@ use index::Owners;
 use job::Job;
 use secret::RequestSecret;
 use shared::Shared;
+use state::Happening;
 use task::{Inbox, Task};
 
-use crate::error::{CallError, Limit};
+use crate::approval::{ApprovalEnd, Approvals};
+use crate::error::{ApprovalError, CallError, Limit};
 use crate::events::{
     Events,
     what::{EndReason, LiveSession},
@@ -79,6 +82,8 @@ pub struct SessionSettings {
     pub synthetic_input: bool,
     /// How long a session rests after a person let go of pointer and keyboard.
     pub intervention_debounce: Duration,
+    /// How long an approval is waited for, and once given can be used.
+    pub approval_lifetime: Duration,
     /// The displays as the operator describes them; none: as the executor's snapshots do.
     pub displays: Vec<Display>,
 }
@@ -91,6 +96,7 @@ impl Default for SessionSettings {
             total: 256,
             synthetic_input: false,
             intervention_debounce: Duration::from_secs(3),
+            approval_lifetime: Duration::from_secs(60),
             displays: Vec::new(),
         }
     }
@@ -141,9 +147,16 @@ impl Sessions {
         events: Events,
         settings: SessionSettings,
     ) -> Self {
+        let approvals = Approvals::new(
+            Arc::clone(&judge),
+            forward.clone(),
+            events.clone(),
+            settings.approval_lifetime,
+        );
         let parts = core::Parts {
             forward,
             events,
+            approvals,
             judge,
             owners: Arc::new(Owners::default()),
             budget: mirror::Budget::default(),
@@ -236,6 +249,7 @@ impl Sessions {
             principal: caller.principal.clone(),
             began_unix_ms: summary.began_unix_ms,
             state: summary.state,
+            quarantined: false,
         });
         let registry = Arc::clone(&self.0);
         self.0.tasks.spawn(task.run(move |id| {
@@ -316,6 +330,55 @@ impl Sessions {
         summaries
     }
 
+    /// What people are asked to approve.
+    #[must_use]
+    pub fn approvals(&self) -> &Approvals {
+        &self.0.parts.approvals
+    }
+
+    /// Opens a quarantined session for actions again; it has to observe first. Says whether it was closed.
+    ///
+    /// # Errors
+    /// There is no such session, it is the caller's own, or the decision log does not take the record.
+    pub fn clear_quarantine(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+    ) -> Result<bool, CallError> {
+        let entry = {
+            let entries = self.entries();
+            entries.by_id.get(session).cloned()
+        };
+        let entry = entry.ok_or(CallError::SessionUnknown)?;
+        if entry.owner == caller.principal {
+            return Err(ApprovalError::Own.into());
+        }
+        if !entry.shared.is_quarantined() {
+            return Ok(false);
+        }
+        let parts = &self.0.parts;
+        let record = PersonRecord {
+            kind: ControlKind::QuarantineCleared,
+            session: session.as_str(),
+            approval: None,
+            by: Some(caller.principal.as_str()),
+            why: None,
+        };
+        if parts.judge.log().person(record).is_err() {
+            return Err(CallError::Policy(Box::new(parts.judge.audit_unavailable())));
+        }
+        // What was observed before is from a world that was not to be trusted.
+        let state = entry.shared.happened(Happening::Intervened);
+        parts
+            .approvals
+            .drop_session(session, ApprovalEnd::Intervened);
+        entry.shared.set_quarantined(false);
+        parts.events.session_state(session, state);
+        parts.events.quarantine(session, false);
+        tracing::warn!(session_id = %session, by = %caller.principal, "quarantine cleared");
+        Ok(true)
+    }
+
     /// Begins no further session, cancels what runs, ends every session and waits for their tasks. Bounded by the
     /// executor's cancel grace and the time it may take to end a session.
     pub async fn shutdown(&self) {
@@ -360,6 +423,7 @@ impl Sessions {
                 .live(self.0.parts.forward.generation(), Instant::now()),
             calls_in_flight: entry.shared.calls_in_flight(),
             state: entry.shared.machine().state(Instant::now()),
+            quarantined: entry.shared.is_quarantined(),
             idle_ttl_ms: u64::try_from(self.0.settings.idle_ttl.as_millis()).unwrap_or(u64::MAX),
         }
     }

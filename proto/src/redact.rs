@@ -17,6 +17,7 @@ macro_rules! redacted {
 
 redacted!(
     App,
+    Approval,
     Element,
     Image,
     LaunchAppRequest,

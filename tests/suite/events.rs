@@ -550,7 +550,10 @@ async fn one_session_can_be_watched() {
         let answer = client
             .events
             .clone()
-            .watch(WatchRequest { session_id })
+            .watch(WatchRequest {
+                session_id,
+                approver: false,
+            })
             .await?;
         Ok(Watching::new(answer.into_inner()))
     };

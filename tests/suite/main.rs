@@ -1,5 +1,6 @@
 //! The end-to-end suite: one module per user-visible behaviour, all against real processes and sockets.
 
+mod approvals;
 mod audit;
 mod canary;
 mod cancel;

@@ -225,7 +225,12 @@ async fn every_other_method_names_its_field() {
     for session_id in [String::new(), "x".repeat(1000)] {
         let session_id = Some(session_id);
         let mut events = fixture.agent.events.clone();
-        let answer = events.watch(WatchRequest { session_id }).await;
+        let answer = events
+            .watch(WatchRequest {
+                session_id,
+                approver: false,
+            })
+            .await;
         fixture.assert_violation("session_id", sent, answer);
     }
     for (field, request) in [

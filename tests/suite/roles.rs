@@ -18,8 +18,8 @@ fn allowed(method: &str) -> &'static [Role] {
             &[Role::Agent, Role::Operator]
         }
         "GetGeneration" | "List" | "Load" | "Evaluate" => &[Role::Author, Role::Operator],
-        "Activate" | "Deactivate" | "RestartExecutor" | "ReportHostEvent"
-        | "WatchDecisions" => &[Role::Operator],
+        "Activate" | "Deactivate" | "RestartExecutor" | "ReportHostEvent" | "WatchDecisions"
+        | "ListApprovals" | "ResolveApproval" | "ClearQuarantine" => &[Role::Operator],
         unknown => panic!("no row for {unknown}"),
     }
 }

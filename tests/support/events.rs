@@ -150,6 +150,9 @@ fn word(event: &What) -> Option<String> {
         What::SessionEnded(it) => format!("session ended: {:?}", it.reason()),
         What::ActionBegan(it) => format!("action {} began", it.action_id),
         What::ActionEnded(it) => format!("action {} ended: {:?}", it.action_id, it.outcome()),
+        What::Approval(it) => format!("approval {:?}: {}", it.state(), it.kind),
+        What::ApprovalEnded(it) => format!("approval ended: {:?}", it.reason()),
+        What::Quarantine(it) => format!("quarantined: {}", it.quarantined),
         What::Disposed(_) => "disposed".into(),
     })
 }

@@ -24,7 +24,7 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::{binaries, client::Client};
+use crate::{binaries, client::Client, policy::TestPolicy};
 
 /// How long a test waits for an event before it says which one did not come. Generous: two cores build and
 /// test at once.
@@ -86,7 +86,7 @@ pub enum Executor {
 }
 
 /// Which modules judge beside the floor.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Policy {
     /// The floor alone.
     #[default]
@@ -95,6 +95,8 @@ pub enum Policy {
     Absent,
     /// The floor and these committed components, by name.
     With(Vec<&'static str>),
+    /// The floor and these, made for the test.
+    Made(Vec<TestPolicy>),
 }
 
 /// What a test wants from its gateway.
@@ -456,6 +458,19 @@ fn write_config(folder: &Path, options: &GatewayOptions) -> PathBuf {
     match &options.policy {
         Policy::Absent => {}
         Policy::Floor => line(format!("[policy]\n{}", options.policy_keys)),
+        Policy::Made(policies) => {
+            line(format!("[policy]\n{}", options.policy_keys));
+            for policy in policies {
+                let path = folder.join(format!("{}.wasm", policy.name()));
+                fs::write(&path, policy.component()).expect("the policy");
+                line(format!(
+                    "[[policy.modules]]\nname = \"{}\"\npath = {}\nsha256 = \"{}\"",
+                    policy.name(),
+                    quoted(&path),
+                    sha256_of(&path)
+                ));
+            }
+        }
         Policy::With(names) => {
             line(format!("[policy]\n{}", options.policy_keys));
             for name in names {

@@ -9,6 +9,7 @@ pub mod desktop;
 pub mod events;
 pub mod fake;
 pub mod gateway;
+pub mod policy;
 pub mod process;
 pub mod raw;
 pub mod seeded;

@@ -1,5 +1,6 @@
 //! From what a session answers to messages. Absent stays absent; nothing is upgraded, rounded or guessed.
 
+pub(crate) mod approval;
 pub(crate) mod events;
 pub(crate) mod lists;
 pub(crate) mod outcome;

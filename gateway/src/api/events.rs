@@ -16,7 +16,7 @@ use super::{
     decode::{scalar, violations::Violations},
     encode, status,
 };
-use crate::{error::CallError, events::Watcher};
+use crate::{error::CallError, events::Watcher, session::caller::Reach};
 
 #[derive(Debug)]
 pub(super) struct EventsService(pub(super) Arc<Edge>);
@@ -39,8 +39,16 @@ impl v1::events_server::Events for EventsService {
             }
             None => None,
         };
+        let approver = request.get_ref().approver;
+        if approver && caller.reach != Reach::All {
+            return Err(status::forbidden());
+        }
         let watcher = answered("Watch", &caller, async {
-            self.0.events.watch(&caller, session)
+            if approver {
+                self.0.events.watch_to_approve(&caller, session)
+            } else {
+                self.0.events.watch(&caller, session)
+            }
         })
         .await?;
         Ok(Response::new(Watched {

@@ -12,7 +12,7 @@ use super::{
     encode,
     status::status_of,
 };
-use crate::session::host_event::HostEvent;
+use crate::{approval::Resolution, session::host_event::HostEvent};
 
 #[derive(Debug)]
 pub(super) struct OperatorService(pub(super) Arc<Edge>);
@@ -86,6 +86,78 @@ impl v1::operator_server::Operator for OperatorService {
             Err(error) => Err(status_of(&error)),
         });
         Ok(Response::new(Box::pin(records)))
+    }
+
+    async fn list_approvals(
+        &self,
+        request: Request<v1::ListApprovalsRequest>,
+    ) -> Result<Response<v1::ListApprovalsResponse>, Status> {
+        let mut violations = Violations::default();
+        let session = match request.into_inner().session_id {
+            None => Some(None),
+            Some(text) => scalar::session_id(&mut violations, &text).map(Some),
+        };
+        let session = violations.finish(session)?;
+        let (approvals, counts) = self.0.sessions.approvals().list();
+        let of_session = approvals.iter().filter(|approval| {
+            session
+                .as_ref()
+                .is_none_or(|session| approval.wanted.session == *session)
+        });
+        Ok(Response::new(v1::ListApprovalsResponse {
+            approvals: of_session.map(encode::approval::approval).collect(),
+            counts: Some(encode::approval::counts(counts)),
+        }))
+    }
+
+    async fn resolve_approval(
+        &self,
+        request: Request<v1::ResolveApprovalRequest>,
+    ) -> Result<Response<v1::ResolveApprovalResponse>, Status> {
+        let caller = caller(request.extensions())?;
+        let v1::ResolveApprovalRequest {
+            approval_id,
+            resolution,
+        } = request.into_inner();
+        let mut violations = Violations::default();
+        let id = scalar::approval_id(&mut violations, &approval_id);
+        let resolution = self::resolution(&mut violations, resolution);
+        let (id, resolution) = violations.finish(id.zip(resolution))?;
+        let resolve = async {
+            let approvals = self.0.sessions.approvals();
+            approvals.resolve(&caller, &id, resolution)
+        };
+        let approval = answered("ResolveApproval", &caller, resolve).await?;
+        tracing::info!(principal = %caller.principal, approval = id.as_str(), ?resolution, "decided");
+        Ok(Response::new(v1::ResolveApprovalResponse {
+            approval: Some(encode::approval::approval(&approval)),
+        }))
+    }
+
+    async fn clear_quarantine(
+        &self,
+        request: Request<v1::ClearQuarantineRequest>,
+    ) -> Result<Response<v1::ClearQuarantineResponse>, Status> {
+        let caller = caller(request.extensions())?;
+        let mut violations = Violations::default();
+        let session = scalar::session_id(&mut violations, &request.get_ref().session_id);
+        let session = violations.finish(session)?;
+        let clear = async { self.0.sessions.clear_quarantine(&caller, &session) };
+        let was_quarantined = answered("ClearQuarantine", &caller, clear).await?;
+        Ok(Response::new(v1::ClearQuarantineResponse {
+            was_quarantined,
+        }))
+    }
+}
+
+fn resolution(violations: &mut Violations, number: i32) -> Option<Resolution> {
+    match v1::ApprovalResolution::try_from(number) {
+        Ok(v1::ApprovalResolution::Approve) => Some(Resolution::Approve),
+        Ok(v1::ApprovalResolution::Reject) => Some(Resolution::Reject),
+        Ok(v1::ApprovalResolution::Unspecified) => {
+            violations.refuse("resolution", scalar::REQUIRED)
+        }
+        Err(_) => violations.refuse("resolution", scalar::UNKNOWN_MEMBER),
     }
 }
 

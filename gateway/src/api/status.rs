@@ -14,7 +14,7 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
 use super::decode::violations::Violations;
 use crate::{
-    error::{CallError, ErrorDomain, Limit},
+    error::{ApprovalError, CallError, ErrorDomain, Limit},
     plane::fault::FaultCode,
     session::{answer::DomainFault, state::SessionState},
 };
@@ -59,6 +59,8 @@ pub fn row_of(error: &CallError) -> Row {
         CallError::Policy(refusal) | CallError::Withheld(refusal) => {
             row_of_refusal(refusal.kind, refusal.retry)
         }
+        CallError::ApprovalRequired(_) => row(Code::FailedPrecondition, Retry::AfterApproval),
+        CallError::Approval(error) => row_of_approval(*error),
         CallError::Unsupported { .. } => row(Code::FailedPrecondition, Retry::Never),
         CallError::Policies(fault) => row_of_fault(fault.code),
         CallError::Refused { fault, .. } => row_of_domain(fault.code),
@@ -82,6 +84,15 @@ const fn row_of_state(state: SessionState) -> Row {
         }
     };
     row(Code::FailedPrecondition, retry)
+}
+
+/// Where a decision stands that cannot be made.
+const fn row_of_approval(error: ApprovalError) -> Row {
+    match error {
+        ApprovalError::Unknown => row(Code::NotFound, Retry::Never),
+        ApprovalError::Settled => row(Code::FailedPrecondition, Retry::Never),
+        ApprovalError::Own => FORBIDDEN,
+    }
 }
 
 const MALFORMED: Row = row(Code::InvalidArgument, Retry::Never);
@@ -195,6 +206,14 @@ pub fn status_of(error: &CallError) -> Status {
         CallError::Policy(refusal) | CallError::Withheld(refusal) => {
             metadata.extend(refusal_metadata(refusal));
         }
+        CallError::ApprovalRequired(required) => {
+            metadata.extend(refusal_metadata(&required.refusal));
+            metadata.push(("code", required.refusal.code.clone()));
+            if let Some(approval) = &required.approval {
+                metadata.push(("approval_id", approval.id.as_str().to_owned()));
+                metadata.push(("expires_unix_ms", approval.expires_unix_ms.to_string()));
+            }
+        }
         CallError::Refused { fault, .. } => metadata.extend(fault_metadata(fault)),
         CallError::Policies(fault) => {
             let detail = fault.detail.map(|detail| ("code", detail.to_owned()));
@@ -248,6 +267,7 @@ pub fn status_of(error: &CallError) -> Status {
         | CallError::LogUnreadable
         | CallError::Deadline { stage: None }
         | CallError::Cancelled
+        | CallError::Approval(_)
         | CallError::Unsupported { .. }
         | CallError::NoBackend { .. } => {}
     }

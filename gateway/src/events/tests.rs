@@ -28,6 +28,7 @@ fn begin(events: &Events, number: usize, owner: &str) {
         principal: PrincipalName::new(owner),
         began_unix_ms: u64::try_from(number).unwrap(),
         state: SessionState::Unobserved,
+        quarantined: false,
     });
 }
 
@@ -94,6 +95,11 @@ fn words(watcher: &mut Watcher) -> Vec<String> {
             What::ActionEnded(end) => format!("{} in {}", end.outcome, end.action.session),
             What::SessionState(session, state) => format!("{session} is {}", state.as_str()),
             What::MayBeHeld(session, _) => format!("{session} may hold"),
+            What::Approval(approval) => format!("approval in {}", approval.wanted.session),
+            What::ApprovalEnded(approval, why) => {
+                format!("approval in {} {}", approval.wanted.session, why.as_str())
+            }
+            What::Quarantine(session, is) => format!("{session} quarantined {is}"),
             What::Disposed => "disposed".to_owned(),
         })
         .collect()

@@ -6,6 +6,7 @@ use maka_cu_protocol::sets::ReleaseReason;
 
 use super::Owners;
 use super::what::What;
+use crate::approval::Wanted;
 use crate::session::caller::{Caller, PrincipalName, Reach};
 
 /// Who watches, and what for.
@@ -15,6 +16,8 @@ pub(super) struct View {
     reach: Reach,
     /// Of sessions only this one.
     session: Option<SessionId>,
+    /// It is there to approve.
+    approves: bool,
 }
 
 impl View {
@@ -23,7 +26,22 @@ impl View {
             principal: caller.principal.clone(),
             reach: caller.reach,
             session,
+            approves: false,
         }
+    }
+
+    /// The same by somebody who is there to approve. Only role `operator` may be.
+    pub(super) fn approving(self) -> Self {
+        let approves = match self.reach {
+            Reach::All => true,
+            Reach::Own | Reach::SeeAll => false,
+        };
+        Self { approves, ..self }
+    }
+
+    /// Whether it can approve what this principal asks for in this session. Nobody approves their own.
+    pub(super) fn approves(&self, session: &SessionId, asker: &PrincipalName) -> bool {
+        self.approves && self.principal != *asker && self.sees(session, Some(asker))
     }
 
     pub(super) fn session(&self) -> Option<&SessionId> {
@@ -65,6 +83,13 @@ impl View {
             }
             What::ActionBegan(action) => sees(&action.session).then(|| what.clone()),
             What::ActionEnded(end) => sees(&end.action.session).then(|| what.clone()),
+            What::Quarantine(session, _) => sees(session).then(|| what.clone()),
+            What::Approval(approval) | What::ApprovalEnded(approval, _) => {
+                let Wanted {
+                    session, principal, ..
+                } = &*approval.wanted;
+                self.sees(session, Some(principal)).then(|| what.clone())
+            }
         }
     }
 

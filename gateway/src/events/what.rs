@@ -9,6 +9,7 @@ use maka_cu_protocol::geometry::ScreenPoint;
 use maka_cu_protocol::ids::{SessionId, ToolCallId, WindowKey};
 use maka_cu_protocol::sets::{Outcome, ServiceState};
 
+use crate::approval::{Approval, ApprovalEnd};
 use crate::session::caller::PrincipalName;
 use crate::session::state::SessionState;
 
@@ -46,6 +47,12 @@ pub enum What {
     SessionState(SessionId, SessionState),
     /// A button of this session may be down in this window and cannot be let go of.
     MayBeHeld(SessionId, WindowKey),
+    /// A person is asked to approve an action, or somebody has said something to it.
+    Approval(Box<Approval>),
+    /// An approval, or the wish for one, is over.
+    ApprovalEnded(Box<Approval>, ApprovalEnd),
+    /// A session was closed for actions by a policy, or opened again by an operator.
+    Quarantine(SessionId, bool),
     /// The gateway has ended everything.
     Disposed,
 }
@@ -59,6 +66,8 @@ pub struct Present {
     pub sessions: Vec<LiveSession>,
     /// Actions under way.
     pub actions: Vec<Action>,
+    /// Approvals that are not over.
+    pub approvals: Vec<Approval>,
 }
 
 /// How the executor is.
@@ -106,6 +115,8 @@ pub struct LiveSession {
     pub began_unix_ms: u64,
     /// What it may do.
     pub state: SessionState,
+    /// A policy closed it for actions.
+    pub quarantined: bool,
 }
 
 /// Why a session ended.

@@ -24,7 +24,7 @@ const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 const OPERATORS: Access = Access::Roles(&[Role::Operator]);
 
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 26] = [
+pub const TABLE: [(&str, Access); 29] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -40,6 +40,9 @@ pub const TABLE: [(&str, Access); 26] = [
     ("/maka.gateway.v1.Events/Watch", WATCHERS),
     ("/maka.gateway.v1.Operator/RestartExecutor", OPERATORS),
     ("/maka.gateway.v1.Operator/ReportHostEvent", OPERATORS),
+    ("/maka.gateway.v1.Operator/ListApprovals", OPERATORS),
+    ("/maka.gateway.v1.Operator/ResolveApproval", OPERATORS),
+    ("/maka.gateway.v1.Operator/ClearQuarantine", OPERATORS),
     ("/maka.gateway.v1.Operator/WatchDecisions", OPERATORS),
     ("/maka.gateway.v1.Policies/Activate", OPERATORS),
     ("/maka.gateway.v1.Policies/Deactivate", OPERATORS),

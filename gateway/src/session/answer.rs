@@ -46,6 +46,8 @@ pub struct SessionSummary {
     pub calls_in_flight: u32,
     /// What it may do now.
     pub state: SessionState,
+    /// A policy closed it for actions, until an operator opens it again.
+    pub quarantined: bool,
     /// How long it lives without a call, in milliseconds.
     pub idle_ttl_ms: u64,
 }

@@ -11,6 +11,7 @@ mod launch;
 mod read;
 mod release;
 mod shown;
+mod wanted;
 
 pub(crate) use dispatch::request_of_dispatch;
 pub(crate) use launch::request_of_launch;
@@ -24,7 +25,7 @@ use maka_cu_host::error::LifecycleCause;
 use maka_cu_host::frame::{FrameError, Geometry, geometry};
 use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::domain::DomainCode;
-use maka_cu_protocol::ids::SessionId;
+use maka_cu_protocol::ids::{SessionId, SnapshotId};
 use maka_cu_protocol::image::ImageRef;
 use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
@@ -48,6 +49,7 @@ use super::outcome;
 use super::secret::RequestSecret;
 use super::shared::Shared;
 use super::state::Happening;
+use crate::approval::{ApprovalEnd, Approvals};
 use crate::error::CallError;
 use crate::events::Events;
 use crate::forward::{Forward, Sending};
@@ -67,6 +69,7 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Parts {
     pub(crate) forward: Forward,
     pub(crate) events: Events,
+    pub(crate) approvals: Approvals,
     pub(crate) judge: Arc<Judge>,
     pub(crate) owners: Arc<Owners>,
     pub(crate) budget: Budget,
@@ -107,7 +110,6 @@ pub(crate) struct Core {
     burials: u64,
     /// The generation that was lost, or could not be reached, while it let go of what this session holds.
     release_failed: u64,
-    quarantined: bool,
 }
 
 impl Core {
@@ -126,7 +128,6 @@ impl Core {
             displays: Vec::new(),
             burials: 0,
             release_failed: 0,
-            quarantined: false,
         }
     }
 
@@ -222,6 +223,9 @@ impl Core {
         if burials != self.burials {
             self.burials = burials;
             self.mirror.supersede_all();
+            self.parts
+                .approvals
+                .drop_session(&self.id, ApprovalEnd::Intervened);
         }
     }
 
@@ -443,11 +447,23 @@ impl Core {
         self.images()
             .retain(now, |snapshot| self.mirror.holds(snapshot));
         self.shared.set_live(self.generation, self.mirror.live());
+        let mirror = &mut self.mirror;
+        self.parts.approvals.follow_rows(&self.id, |id| {
+            let id = SnapshotId::try_new(id).ok()?;
+            mirror.look(&id, now).map(|look| look.version)
+        });
     }
 
     /// What became of the session's keys. To be taken when no further call is run.
     pub(crate) fn take_keys(&mut self) -> Keys {
         std::mem::take(&mut self.keys)
+    }
+
+    /// Nobody need decide on what the session asked for any more.
+    pub(crate) fn drop_approvals(&self) {
+        self.parts
+            .approvals
+            .drop_session(&self.id, ApprovalEnd::SessionEnded);
     }
 
     /// Ends the session at the executor, if that one still knows it, and says what was dropped. What it holds is let go

@@ -155,7 +155,7 @@ mod tests {
     use maka_cu_protocol::text::SomeText;
     use maka_policy_host::call::ExecutorCall;
     use maka_policy_host::engine::Engine;
-    use maka_policy_host::facts::{Action, Claim, DispatchFacts, Meter, SnapshotRow};
+    use maka_policy_host::facts::{Action, Approving, Claim, DispatchFacts, Meter, SnapshotRow};
     use maka_policy_host::judge::{Judge, JudgeOptions};
     use maka_policy_host::limits::Limits;
     use maka_policy_host::log::{DecisionLog, LogOptions, OutcomeRecord};
@@ -193,6 +193,7 @@ mod tests {
             authority: policy::authority(1, false, false),
             meter: Meter::default(),
             approval: None,
+            approving: Approving::Unavailable,
             action: Action::Launch("Editor".to_owned()),
             claim: Claim::default(),
             snapshot: SnapshotRow::never_seen(""),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::{Happening, Machine};
 use super::{Entry, Sessions};
+use crate::approval::ApprovalEnd;
 use crate::error::CallError;
 
 /// What a reporter saw.
@@ -212,6 +213,8 @@ impl Sessions {
         };
         for (id, shared) in &concerned {
             let state = shared.happened(event.happening(now));
+            let approvals = &self.0.parts.approvals;
+            approvals.drop_session(id, ApprovalEnd::Intervened);
             self.0.parts.events.session_state(id, state);
         }
         tracing::info!(

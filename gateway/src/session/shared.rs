@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     begun: AtomicU64,
     /// The generation that the last observation was of; 0 for none.
     observed: AtomicU64,
+    /// A policy closed the session for actions.
+    quarantined: AtomicBool,
     /// The session's task has ended.
     over: AtomicBool,
     end_reason: OnceLock<EndReason>,
@@ -60,6 +62,7 @@ impl Shared {
             stopped: CancellationToken::new(),
             begun: AtomicU64::new(0),
             observed: AtomicU64::new(0),
+            quarantined: AtomicBool::new(false),
             over: AtomicBool::new(false),
             end_reason: OnceLock::new(),
         }
@@ -102,6 +105,16 @@ impl Shared {
     /// An observation is about to be good.
     pub(crate) fn set_observed(&self, generation: u64) {
         self.observed.store(generation, Ordering::Release);
+    }
+
+    /// Whether a policy closed the session for actions.
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.quarantined.load(Ordering::Acquire)
+    }
+
+    /// A policy closes the session for actions, or an operator opens it.
+    pub(crate) fn set_quarantined(&self, quarantined: bool) {
+        self.quarantined.store(quarantined, Ordering::Release);
     }
 
     /// The session's task has ended: nobody else will end it at the executor.

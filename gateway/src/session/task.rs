@@ -92,6 +92,7 @@ impl Task {
         }
         let keys = self.core.take_keys();
         self.left.keep(self.inbox.id.clone(), self.owner, keys);
+        self.core.drop_approvals();
         let ended = self.core.end().await;
         tracing::info!(session_id = %self.inbox.id, "session ended");
         let reason = self.inbox.shared.end_reason();

@@ -213,6 +213,8 @@ fn fault(code: HostCode, place: &str) -> Advice {
         | HostCode::AuditUnavailable
         | HostCode::DuplicateAction
         | HostCode::ApprovalUnavailable
+        | HostCode::ApprovalRejected
+        | HostCode::ApprovalsPending
         | HostCode::ExecutorUntrusted => {
             "this is not the policy's fault: try again, and report it if it stays"
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use maka_policy_host::codes::DenyCode;
+use maka_policy_host::codes::{DenyCode, HostCode};
 use maka_policy_host::combiner::{Combined, CombinedReview};
 use maka_policy_host::fixture::{Bound, Decision};
 use maka_policy_host::manifest::Hook;
@@ -193,11 +193,11 @@ fn answer(set: &PolicySet, together: Together, is_repeated: bool) -> Answer {
     match together {
         Together::Admit(Combined::Allow(obligations)) => passes(Decision::Allow, &obligations),
         Together::Admit(Combined::Deny { by, code }) => given(Decision::Deny, by, &code),
-        Together::Admit(Combined::RequireApproval { by, codes }) => given(
-            Decision::RequireApproval,
-            by,
-            codes.first().map_or("", String::as_str),
-        ),
+        Together::Admit(Combined::RequireApproval { asking }) => match asking.first() {
+            Some((by, code)) => given(Decision::RequireApproval, *by, code),
+            // The combiner asks only when somebody does.
+            None => fault(HostCode::PolicyInternal),
+        },
         Together::Review(CombinedReview::Release(obligations)) => {
             passes(Decision::Release, &obligations)
         }

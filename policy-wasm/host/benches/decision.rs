@@ -13,8 +13,8 @@ use maka_policy_host::{
     call::ExecutorCall,
     engine::Engine,
     facts::{
-        Action, Authority, Caller, Claim, DispatchFacts, ElementArgs, ElementRow, Meter, Path,
-        SnapshotRow, SnapshotState, Target, Tier,
+        Action, Approving, Authority, Caller, Claim, DispatchFacts, ElementArgs, ElementRow, Meter,
+        Path, SnapshotRow, SnapshotState, Target, Tier,
     },
     judge::{Judge, JudgeOptions},
     limits::Limits,
@@ -127,6 +127,7 @@ fn facts() -> DispatchFacts {
             in_flight: 1,
         },
         approval: None,
+        approving: Approving::Unavailable,
         action: Action::Element(ElementArgs {
             kind: "click".into(),
             text: None,

@@ -81,6 +81,8 @@ host_codes! {
     AuditUnavailable = "audit_unavailable", Engine, Never, Denied, "The decision cannot be recorded, so nothing is permitted. An operator has to look at the decision log.";
     DuplicateAction = "duplicate_action", Rule, AfterObserve, StaleFacts, "This very action has used this snapshot already and is not repeated. Take a new snapshot to see what it did.";
     ApprovalUnavailable = "approval_unavailable", Approval, Never, Denied, "This needs a person's approval, and nobody is there to give it.";
+    ApprovalRejected = "approval_rejected", Approval, Never, Denied, "A person was asked to approve this and said no. Do not ask again; report it to the user.";
+    ApprovalsPending = "approvals_pending", Approval, AfterDelay, Overloaded, "This session has as many approvals open, or lately rejected, as it may. Wait until one is settled.";
     ExecutorUntrusted = "executor_untrusted", Engine, Never, Denied, "The executor broke its protocol. The answer is withheld, and an operator has to look at this session.";
 }
 
@@ -200,6 +202,15 @@ const fn kind_of(denial: Denial) -> RefusalKind {
     }
 }
 
+/// What a person is asked to approve, in the words of one policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The code of that policy.
+    pub code: String,
+    /// The fixed sentence of that code.
+    pub sentence: String,
+}
+
 /// A refusal, as the caller gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -217,6 +228,9 @@ pub struct Refusal {
     pub decision_id: DecisionId,
     /// The policy generation that decided; zero when none was active.
     pub generation: u64,
+    /// What a person has to approve, one for each policy that asks; empty for every kind but
+    /// [`RefusalKind::ApprovalRequired`].
+    pub asks: Vec<Ask>,
 }
 
 #[cfg(test)]

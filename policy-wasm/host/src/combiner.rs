@@ -33,10 +33,8 @@ pub enum Combined {
     },
     /// No policy denies, and at least one wants a person to approve.
     RequireApproval {
-        /// The first such policy.
-        by: usize,
-        /// The codes of all of them, in the order of the set.
-        codes: Vec<String>,
+        /// Every such policy by its place, with its code, in the order of the set. Never empty.
+        asking: Vec<(usize, String)>,
     },
     /// A policy failed, or there was none, or the conditions contradict each other.
     Fault(HostCode),
@@ -77,13 +75,11 @@ pub fn combine(opinions: &[Opinion]) -> Combined {
             Opinion::Allow(_) | Opinion::Deny(_) | Opinion::Fault(_) => None,
         })
         .collect();
-    if let Some((by, _)) = asking.first() {
-        return Combined::RequireApproval {
-            by: *by,
-            codes: asking.iter().map(|(_, code)| code.clone()).collect(),
-        };
+    if asking.is_empty() {
+        Combined::Allow(united)
+    } else {
+        Combined::RequireApproval { asking }
     }
-    Combined::Allow(united)
 }
 
 /// What one enforcing policy said about an answer.
@@ -260,8 +256,7 @@ mod tests {
         assert_eq!(
             combine(&asking),
             Combined::RequireApproval {
-                by: 0,
-                codes: vec!["a".into(), "b".into()]
+                asking: vec![(0, "a".into()), (2, "b".into())]
             }
         );
         assert_eq!(combine(&[]), Combined::Fault(HostCode::PolicyAbsent));

@@ -13,6 +13,20 @@ pub use maka_floor::facts::{
 use crate::digest::Digest;
 use crate::fingerprint::Fingerprint;
 
+/// What asking a person for this action would come to now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Approving {
+    /// Nobody is there who could approve.
+    #[default]
+    Unavailable,
+    /// Somebody can be asked, or was.
+    Possible,
+    /// Somebody was asked for exactly this and said no.
+    Rejected,
+    /// The session has asked for as much as it may at a time.
+    Full,
+}
+
 /// The recorded and the claimed side of one executor call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DispatchFacts {
@@ -24,8 +38,10 @@ pub struct DispatchFacts {
     pub authority: Authority,
     /// Counters of the session.
     pub meter: Meter,
-    /// A person's approval, on resume.
+    /// A person's approval, on resume. One that is not of exactly this action, used or over is not shown to any policy.
     pub approval: Option<Grant>,
+    /// What a call that needs approval is told.
+    pub approving: Approving,
     /// What is to be done.
     pub action: Action,
     /// What the request says.

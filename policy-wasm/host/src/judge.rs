@@ -26,12 +26,13 @@ use arc_swap::ArcSwapOption;
 use maka_floor::Denial;
 
 use crate::call::ExecutorCall;
-use crate::codes::{DenyCode, HostCode, Refusal, RefusalKind};
+use crate::codes::{DenyCode, HostCode, Refusal};
 use crate::combiner::{self, Combined, Opinion};
 use crate::convert;
 use crate::digest::Digest;
 use crate::engine::{Engine, Place};
-use crate::facts::{Dispatch, DispatchFacts};
+use crate::facts::{Approving, Dispatch, DispatchFacts};
+use crate::fingerprint::Fingerprint;
 use crate::id::{IdSource, NoEntropy};
 use crate::log::{
     AuditUnavailable, Decision, DecisionLog, DecisionRecord, FactsRow, ModuleRow, PolicyRow,
@@ -56,9 +57,15 @@ pub struct JudgeOptions {
     /// The obligations that can be carried out; an allow under any other is refused. `mark-sensitive` concerns the log
     /// alone and is always carried out.
     pub enforceable: Vec<ObligationKind>,
-    /// Somebody can approve. Otherwise a call that needs approval is refused at once.
-    pub approvals: bool,
 }
+
+/// The conditions of an allow cannot be met for this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unmet;
+
+/// What becomes of a call under the conditions of its allow: nothing when it stays as it is, or the narrower form of it
+/// that the conditions ask for. Asked before the decision is recorded.
+pub type Under<'a> = &'a dyn Fn(&[Obligation]) -> Result<Option<ExecutorCall>, Unmet>;
 
 /// Why a generation does not become active. What was active stays active.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +147,8 @@ pub struct Judge {
 struct Judged<'a> {
     decision: Decision,
     outcome: Result<Vec<Obligation>, Reason>,
+    /// The form of the call that its conditions ask for, where that is another one.
+    narrowed: Option<ExecutorCall>,
     modules: Vec<ModuleRow<'a>>,
     rules: Vec<Vec<u16>>,
 }
@@ -150,6 +159,7 @@ impl Judged<'_> {
         Self {
             decision: Decision::Error,
             outcome: Err(reason.into()),
+            narrowed: None,
             modules: Vec::new(),
             rules: Vec::new(),
         }
@@ -243,10 +253,26 @@ impl Judge {
         facts: &DispatchFacts,
         call: ExecutorCall,
     ) -> Result<Permit<ExecutorCall>, Refusal> {
+        self.admit_dispatch_under(facts, call, &|_| Ok(None))
+    }
+
+    /// As [`admit_dispatch`](Self::admit_dispatch), for whoever can say for each call whether the conditions of an allow
+    /// can be met, and which narrower call they make of it.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, which is already recorded, unless it says that it could not be.
+    pub fn admit_dispatch_under(
+        &self,
+        facts: &DispatchFacts,
+        call: ExecutorCall,
+        under: Under<'_>,
+    ) -> Result<Permit<ExecutorCall>, Refusal> {
         let case = Case::open(self, facts, &call);
         // A clone of its own, because the rows of the record borrow names from it while the case is consumed.
         let set = case.set.clone();
-        let judged = self.guarded(|| self.judge(&case, set.as_deref()));
+        let mut judged = self.guarded(|| self.judge(&case, set.as_deref(), under));
+        let narrowed = judged.narrowed.take();
         let watched = case.set.clone().filter(|set| monitor::watches(set));
         let job = watched.map(|set| Job {
             id: case.id.clone(),
@@ -256,7 +282,20 @@ impl Judge {
         });
         let concluded = self.conclude(case, judged);
         self.watch(job);
-        concluded.map(|receipt| Permit::issue(call, receipt))
+        concluded.map(|receipt| Permit::issue(narrowed.unwrap_or(call), receipt))
+    }
+
+    /// The fingerprint of a call as it would be judged now, and the number of the generation that would judge it: what an
+    /// approval is bound to.
+    #[must_use]
+    pub fn identify(&self, facts: &DispatchFacts, call: &ExecutorCall) -> (Fingerprint, u64) {
+        let generation = self.active.load();
+        let set = generation
+            .as_ref()
+            .and_then(|generation| generation.sets.get(&facts.caller.tenant));
+        let set = set.map_or(Digest::of(b""), |set| set.digest());
+        let number = generation.as_ref().map_or(0, |it| it.number);
+        (Fingerprint::of(facts, call, set), number)
     }
 
     /// Records and returns the refusal of a call whose facts changed twice between judging and sending.
@@ -312,7 +351,12 @@ impl Judge {
     }
 
     /// Asks every policy of the set and combines what they say.
-    fn judge<'a>(&self, case: &Case<'_>, set: Option<&'a PolicySet>) -> Judged<'a> {
+    fn judge<'a>(
+        &self,
+        case: &Case<'_>,
+        set: Option<&'a PolicySet>,
+        under: Under<'_>,
+    ) -> Judged<'a> {
         let Some(set) = set else {
             return Judged::unheard(HostCode::PolicyAbsent);
         };
@@ -339,10 +383,19 @@ impl Judge {
             .map(|(_, said)| said.opinion.clone())
             .collect();
         let (decision, outcome) = self.settle(case, set, combiner::combine(&opinions));
+        // Before it is recorded: a condition that cannot be met is a refusal, and its record says so.
+        let (outcome, narrowed) = match outcome {
+            Ok(obligations) => match under(&obligations) {
+                Ok(narrowed) => (Ok(obligations), narrowed),
+                Err(Unmet) => (Err(HostCode::ObligationFailed.into()), None),
+            },
+            Err(reason) => (Err(reason), None),
+        };
         let modules = set.modules().iter().zip(&said);
         Judged {
             decision,
             outcome,
+            narrowed,
             modules: modules
                 .filter(|(module, _)| module.mode() == Mode::Enforce)
                 .map(|(module, said)| opinion_row(module, said))
@@ -394,18 +447,22 @@ impl Judge {
                     {
                         HostCode::DuplicateAction.into()
                     }
-                    Some(module) => Reason::given_by(module, &code, None),
+                    Some(module) => Reason::given_by(module, &code),
                     None => HostCode::PolicyInternal.into(),
                 };
                 (Decision::Deny, Err(reason))
             }
-            Combined::RequireApproval { by, codes } => {
-                let reason = match (enforcing_modules(set).nth(by), codes.first()) {
-                    (Some(module), Some(code)) if self.options.approvals => {
-                        Reason::given_by(module, code, Some(RefusalKind::ApprovalRequired))
-                    }
-                    (Some(_), Some(_)) => HostCode::ApprovalUnavailable.into(),
-                    (None, _) | (_, None) => HostCode::PolicyInternal.into(),
+            Combined::RequireApproval { asking } => {
+                let asks = asking.iter().filter_map(|(by, code)| {
+                    enforcing_modules(set)
+                        .nth(*by)
+                        .map(|module| (module, code.as_str()))
+                });
+                let reason = match case.given.approving {
+                    Approving::Possible => Reason::asking(asks),
+                    Approving::Unavailable => HostCode::ApprovalUnavailable.into(),
+                    Approving::Rejected => HostCode::ApprovalRejected.into(),
+                    Approving::Full => HostCode::ApprovalsPending.into(),
                 };
                 (Decision::RequireApproval, Err(reason))
             }
@@ -425,6 +482,7 @@ impl Judge {
         let Judged {
             decision,
             outcome,
+            narrowed: _,
             modules,
             rules: admitted_rules,
         } = judged;

@@ -30,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use follow::{Follower, Logged};
 pub use names::Archive;
-pub use record::{ControlKind, LoggedOutcome, OutcomeRecord, Trigger};
+pub use record::{ControlKind, LoggedOutcome, OutcomeRecord, PersonRecord, Trigger};
 pub(crate) use record::{
     Decision, DecisionRecord, FactsRow, ModuleRow, MonitorRecord, PolicyRow, ReloadRecord,
     ReloadResult, ReloadSet, now_unix_ms,
@@ -240,6 +240,19 @@ impl DecisionLog {
         {
             self.unlogged.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Records what a person decided, or what became of it. Unlike [`control`](Self::control) it can be a reason not to go
+    /// on: an approval that is not recorded is none.
+    ///
+    /// # Errors
+    ///
+    /// When the log takes no record.
+    pub fn person(&self, record: PersonRecord<'_>) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::person(chain, record))
+            .inspect_err(|_| {
+                self.unlogged.fetch_add(1, Ordering::Relaxed);
+            })
     }
 
     /// Records how an admitted call ended. The outcome stands whether or not it can be recorded; a lost record means

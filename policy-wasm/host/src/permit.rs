@@ -122,6 +122,12 @@ impl Receipt {
         &self.obligations
     }
 
+    /// The id of the approval that the policies were shown. It has to be used up before the call is sent.
+    #[must_use]
+    pub fn approval(&self) -> Option<&str> {
+        self.head.approval.as_ref().map(|grant| grant.id.as_str())
+    }
+
     /// The session.
     #[must_use]
     pub fn session(&self) -> &str {

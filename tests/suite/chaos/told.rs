@@ -58,6 +58,9 @@ pub(super) fn check(watching: &Watching, context: &str) {
             | What::SessionEnded(_)
             | What::SessionState(_)
             | What::MayBeHeld(_)
+            | What::Approval(_)
+            | What::ApprovalEnded(_)
+            | What::Quarantine(_)
             | What::Disposed(_) => {}
         }
     }

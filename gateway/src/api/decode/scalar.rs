@@ -12,6 +12,7 @@ use maka_cu_protocol::{
 use maka_proto::v1;
 
 use super::violations::Violations;
+use crate::approval::ApprovalId;
 use crate::session::{
     answer::ImageId,
     call::{ImageDelivery, Turn},
@@ -33,6 +34,12 @@ pub(crate) const UNKNOWN_MEMBER: &str = "not a member of its enum";
 pub(crate) fn session_id(violations: &mut Violations, text: &str) -> Option<SessionId> {
     bounded(violations, "session_id", text, MAX_ID_BYTES)?;
     SessionId::try_new(text).ok()
+}
+
+/// The approval that an operator decides on.
+pub(crate) fn approval_id(violations: &mut Violations, text: &str) -> Option<ApprovalId> {
+    bounded(violations, "approval_id", text, MAX_ID_BYTES)?;
+    Some(ApprovalId::new(text))
 }
 
 /// The idempotency key.

@@ -4,7 +4,7 @@ use maka_cu_host::event::Release;
 use maka_cu_protocol::ids::SessionId;
 use maka_proto::v1::{self, event::Event as Message};
 
-use super::{scalar, status};
+use super::{approval, scalar, status};
 use crate::events::what::{
     Action, ActionEnd, ActionKind, EndReason, Event, ExecutorStatus, LiveSession, Present, What,
 };
@@ -31,6 +31,16 @@ pub(crate) fn event(event: Event) -> v1::Event {
             session_id: session.as_str().to_owned(),
             target_window: Some(scalar::window(window)),
         }),
+        What::Approval(approval) => Message::Approval(approval::approval(&approval)),
+        What::ApprovalEnded(approval, why) => Message::ApprovalEnded(v1::ApprovalEnded {
+            approval_id: approval.id.as_str().to_owned(),
+            session_id: approval.wanted.session.as_str().to_owned(),
+            reason: approval::end(why).into(),
+        }),
+        What::Quarantine(session, quarantined) => Message::Quarantine(v1::QuarantineChanged {
+            session_id: session.as_str().to_owned(),
+            quarantined,
+        }),
         What::Disposed => Message::Disposed(v1::Disposed {}),
     };
     v1::Event {
@@ -46,6 +56,7 @@ fn current(present: &Present) -> v1::CurrentState {
         executor: Some(executor_status(&present.executor)),
         sessions: present.sessions.iter().map(began).collect(),
         actions: present.actions.iter().map(action_began).collect(),
+        approvals: present.approvals.iter().map(approval::approval).collect(),
     }
 }
 
@@ -78,6 +89,7 @@ fn began(session: &LiveSession) -> v1::SessionBegan {
         principal: session.principal.as_str().to_owned(),
         began_unix_ms: scalar::unix_ms(session.began_unix_ms),
         state: scalar::session_state(session.state).into(),
+        quarantined: session.quarantined,
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn session(session: &SessionSummary) -> v1::Session {
         live_snapshots: session.live_snapshots,
         calls_in_flight: session.calls_in_flight,
         state: scalar::session_state(session.state).into(),
+        quarantined: session.quarantined,
     }
 }
 

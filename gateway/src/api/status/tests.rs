@@ -10,6 +10,7 @@ use maka_policy_host::{codes::DenyCode, id::IdSource};
 
 use super::*;
 use crate::plane::fault::{DETAILS, Fault};
+use crate::error::ApprovalRequired;
 
 const DOCUMENT: &str = include_str!("../../../../docs/clients.md");
 
@@ -22,7 +23,26 @@ fn refusal(code: DenyCode) -> Box<Refusal> {
         kind: code.kind(),
         decision_id: IdSource::try_new().unwrap().next(1),
         generation: 3,
+        asks: Vec::new(),
     })
+}
+
+/// The refusal of a call that needs approval, as sessions make it of what the policy says.
+fn policy(code: DenyCode) -> CallError {
+    match code.kind() {
+        RefusalKind::ApprovalRequired => approval_required(code),
+        RefusalKind::InvalidFacts
+        | RefusalKind::StaleFacts
+        | RefusalKind::Denied
+        | RefusalKind::Overloaded => CallError::Policy(refusal(code)),
+    }
+}
+
+fn approval_required(code: DenyCode) -> CallError {
+    CallError::ApprovalRequired(Box::new(ApprovalRequired {
+        refusal: *refusal(code),
+        approval: None,
+    }))
 }
 
 fn lifecycle(code: LifecycleCode, stage: RequestStage, cause: LifecycleCause) -> CallError {
@@ -134,6 +154,21 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             "never",
         ),
         (CallError::LogUnreadable, Code::FailedPrecondition, "never"),
+        (
+            CallError::Approval(ApprovalError::Unknown),
+            Code::NotFound,
+            "never",
+        ),
+        (
+            CallError::Approval(ApprovalError::Settled),
+            Code::FailedPrecondition,
+            "never",
+        ),
+        (
+            CallError::Approval(ApprovalError::Own),
+            Code::PermissionDenied,
+            "never",
+        ),
         (CallError::KeyConflict, Code::AlreadyExists, "never"),
         (CallError::ImageUnknown, Code::NotFound, "after_observe"),
         (
@@ -296,8 +331,8 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
 
 /// Every refusal of a policy, of its engine and of the log.
 fn refusals() -> Vec<CallError> {
-    let policy = DenyCode::all().map(|code| CallError::Policy(refusal(code)));
-    policy
+    let admitted = DenyCode::all().map(policy);
+    admitted
         .chain(DenyCode::all().map(|code| CallError::Withheld(refusal(code))))
         .collect()
 }
@@ -344,8 +379,10 @@ fn every_error_has_its_place() {
 #[test]
 fn every_refusal_has_its_place() {
     for error in refusals() {
-        let (CallError::Policy(refusal) | CallError::Withheld(refusal)) = &error else {
-            panic!("{error:?}")
+        let refusal = match &error {
+            CallError::Policy(refusal) | CallError::Withheld(refusal) => refusal,
+            CallError::ApprovalRequired(required) => &required.refusal,
+            other => panic!("{other:?}"),
         };
         let code = match refusal.kind {
             RefusalKind::InvalidFacts => Code::InvalidArgument,
@@ -359,6 +396,23 @@ fn every_refusal_has_its_place() {
         assert_eq!(metadata["class"], refusal.class.as_str());
         assert_eq!(metadata["generation"], "3");
     }
+}
+
+/// A client branches on one reason; which policy asks, and for what, is beside it.
+#[test]
+fn an_approval_that_is_needed_has_one_reason() {
+    let status = status_of(&approval_required(
+        DenyCode::parse("global_pointer_approval").unwrap(),
+    ));
+    let details = status.get_error_details();
+    let info = details.error_info().unwrap();
+    assert_eq!(info.reason, "approval_required");
+    assert_eq!(info.metadata["code"], "global_pointer_approval");
+    assert_eq!(info.metadata["operator_key"], "allow_global_pointer");
+    assert!(
+        !info.metadata.contains_key("approval_id"),
+        "nobody was asked"
+    );
 }
 
 /// The operator's key that a refusal comes from is named in it.
@@ -467,7 +521,7 @@ fn line(status: &Status) -> String {
 #[test]
 fn the_document_prints_the_table() {
     let errors = rows().into_iter().map(|(error, _, _)| status_of(&error));
-    let refusals = DenyCode::all().map(|code| status_of(&CallError::Policy(refusal(code))));
+    let refusals = DenyCode::all().map(|code| status_of(&policy(code)));
     let lines: BTreeSet<String> = edge_rows()
         .into_iter()
         .chain(errors)

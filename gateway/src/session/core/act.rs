@@ -4,11 +4,13 @@ use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::results::dispatch::Verification;
 use maka_cu_protocol::sets::{Effect, Outcome, Path, Tier};
 use maka_policy_host::call::ExecutorCall;
-use maka_policy_host::judge::Released;
+use maka_policy_host::codes::DenyCode;
+use maka_policy_host::judge::{Released, Review};
 use maka_policy_host::log::{LoggedOutcome, OutcomeRecord};
 use maka_policy_host::permit::{Permit, Receipt};
 
 use super::{Context, Core};
+use crate::approval::ApprovalEnd;
 use crate::error::CallError;
 use crate::policy::words;
 
@@ -26,22 +28,31 @@ impl Core {
     }
 
     /// Whether the review keeps the answer back; a quarantine also closes the session for further actions.
-    pub(super) fn is_withheld(&mut self, disposition: Released) -> bool {
-        match disposition {
+    pub(super) fn is_withheld(&mut self, review: &Review) -> bool {
+        match review.disposition {
             Released::Release => false,
             Released::Withhold => true,
             Released::Quarantine => {
-                self.quarantine();
+                self.quarantine(review);
                 true
             }
         }
     }
 
-    /// Closes the session for further actions. The second quarantine of one executor ends that executor.
-    pub(super) fn quarantine(&mut self) {
-        self.quarantined = true;
-        self.parts.forward.distrust(self.generation);
-        tracing::error!(session_id = %self.id, generation = self.generation, "session quarantined");
+    /// Closes the session for further actions until an operator opens it again. When it was the executor that broke its
+    /// protocol, the second time ends that executor; what a policy says with a code of its own is about the application.
+    pub(super) fn quarantine(&mut self, review: &Review) {
+        self.shared.set_quarantined(true);
+        self.parts
+            .approvals
+            .drop_session(&self.id, ApprovalEnd::Intervened);
+        self.parts.events.quarantine(&self.id, true);
+        let code = review.refusal.as_ref().map(|refusal| refusal.code.as_str());
+        let is_breach = code.is_none_or(|code| DenyCode::parse(code).is_some());
+        if is_breach {
+            self.parts.forward.distrust(self.generation);
+        }
+        tracing::error!(session_id = %self.id, generation = self.generation, code, "session quarantined");
     }
 
     pub(super) fn log_outcome(
@@ -94,7 +105,7 @@ impl Core {
 pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
     match error {
         CallError::Cancelled | CallError::Deadline { .. } => true,
-        CallError::Policy(_) => false,
+        CallError::Policy(_) | CallError::ApprovalRequired(_) => false,
         CallError::Malformed { .. }
         | CallError::SessionUnknown
         | CallError::SessionForeign
@@ -108,6 +119,7 @@ pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
         | CallError::ImageTooLarge
         | CallError::LogUnreadable
         | CallError::Withheld(_)
+        | CallError::Approval(_)
         | CallError::Unsupported { .. }
         | CallError::Refused { .. }
         | CallError::Policies(_)

@@ -3,18 +3,19 @@
 use maka_cu_protocol::ids::SnapshotId;
 use maka_cu_protocol::method::Method;
 use maka_policy_host::call::ExecutorCall;
-use maka_policy_host::codes::Refusal;
+use maka_policy_host::codes::{Refusal, RefusalKind};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::facts::{
-    Action, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState,
+    Action, Approving, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState,
 };
 use maka_policy_host::fingerprint::Fingerprint;
 use maka_policy_host::permit::{Permit, Receipt, Recheck};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Context, Core};
-use crate::error::CallError;
+use super::{Context, Core, wanted};
+use crate::approval::{Approval, Moment, Standing};
+use crate::error::{ApprovalRequired, CallError};
 use crate::policy;
 
 /// What is asked of the policy. Has no `Debug`: its params can hold typed text.
@@ -28,6 +29,8 @@ pub(super) struct Ask<'a> {
     pub(super) quoted: Option<&'a SnapshotId>,
     /// Whether the quoted token is a focus token.
     pub(super) is_focus: bool,
+    /// Whether a person may be asked to approve.
+    pub(super) may_ask: bool,
     pub(super) request: Option<Digest>,
 }
 
@@ -42,6 +45,7 @@ impl<'a> Ask<'a> {
             claim: Claim::default(),
             quoted: None,
             is_focus: false,
+            may_ask: true,
             request: None,
         }
     }
@@ -73,12 +77,60 @@ impl Core {
         context: Context<'_>,
         ask: &Ask<'_>,
     ) -> Result<Permit<ExecutorCall>, CallError> {
-        let facts = self.facts(context, ask);
+        let mut facts = self.facts(context, ask);
         let call = ask.call()?;
-        self.parts
-            .judge
-            .admit_dispatch(&facts, call)
-            .map_err(|refusal| self.refuse(context, refusal))
+        let moment = self.moment(facts.row_version);
+        let (judge, approvals) = (&self.parts.judge, &self.parts.approvals);
+        let asker = &context.caller.principal;
+        let (standing, approving) =
+            approvals.standing(&moment, asker, || judge.identify(&facts, &call));
+        facts.approving = approving;
+        if let Standing::Granted(grant) = standing {
+            facts.approval = Some(grant);
+        }
+        let refusal = match judge.admit_dispatch(&facts, call) {
+            Ok(permit) => return Ok(permit),
+            Err(refusal) => refusal,
+        };
+        self.meter.denied(context.turn);
+        if refusal.kind != RefusalKind::ApprovalRequired {
+            return Err(CallError::Policy(Box::new(refusal)));
+        }
+        let approval = if ask.may_ask {
+            self.ask_a_person(&facts, &ask.call()?, &moment, &refusal)
+        } else {
+            None
+        };
+        Err(CallError::ApprovalRequired(Box::new(ApprovalRequired {
+            refusal,
+            approval,
+        })))
+    }
+
+    /// Puts a refused call before a person; nothing when other policies are active by now, which may not ask.
+    fn ask_a_person(
+        &self,
+        facts: &DispatchFacts,
+        call: &ExecutorCall,
+        moment: &Moment,
+        refusal: &Refusal,
+    ) -> Option<Approval> {
+        let (fingerprint, generation) = self.parts.judge.identify(facts, call);
+        if generation != refusal.generation {
+            return None;
+        }
+        let wanted = wanted::wanted(self.id.clone(), facts, call.method(), refusal, fingerprint);
+        self.parts.approvals.ask(moment, generation, wanted)
+    }
+
+    /// What an approval is bound to, beside the action itself.
+    fn moment(&self, row_version: u64) -> Moment {
+        Moment {
+            session: self.id.clone(),
+            row_version,
+            burials: self.shared.machine().burials(),
+            executor_generation: self.generation,
+        }
     }
 
     /// Uses a permit, judging once more when the world changed between judging and sending.
@@ -137,6 +189,18 @@ impl Core {
     ) -> Result<T, Box<Receipt>> {
         let now = self.recheck(ask);
         let receipt = Box::new(permit.receipt().clone());
+        // Before anything is sent, and for good, whatever comes of the sending. Who used it up first is let through.
+        if let Some(approval) = receipt.approval() {
+            let moment = Moment {
+                executor_generation: now.executor_generation,
+                ..self.moment(now.row_version)
+            };
+            let (fingerprint, policy) = (receipt.fingerprint(), now.policy_generation);
+            let approvals = &self.parts.approvals;
+            if !approvals.consume(approval, &moment, fingerprint, policy) {
+                return Err(receipt);
+            }
+        }
         send(self, permit, now).map_err(|_| receipt)
     }
 
@@ -174,6 +238,7 @@ impl Core {
                 .meter
                 .facts(context.turn, self.shared.calls_in_flight(), Instant::now()),
             approval: None,
+            approving: Approving::Unavailable,
             action: ask.action.clone(),
             claim: ask.claim.clone(),
             snapshot: recorded.row,

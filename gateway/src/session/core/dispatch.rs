@@ -67,7 +67,7 @@ impl Core {
                 Known::Free => {}
             }
         }
-        if self.quarantined {
+        if self.shared.is_quarantined() {
             return Err(CallError::SessionQuarantined);
         }
         self.may_act()?;
@@ -250,6 +250,7 @@ impl Core {
             },
             quoted: call.snapshot_id.as_ref(),
             is_focus,
+            may_ask: !call.dry_run,
             request: Some(request),
         }
     }
@@ -372,7 +373,7 @@ impl Core {
                 arm_ok,
             },
         );
-        if self.is_withheld(review.disposition) {
+        if self.is_withheld(&review) {
             // What happened stays true; what was seen is kept back.
             outcome = DispatchOutcome {
                 settle: None,

@@ -61,7 +61,7 @@ impl Core {
             Known::Full => return Err(CallError::Limit(Limit::KeysInSession)),
             Known::Free => {}
         }
-        if self.quarantined {
+        if self.shared.is_quarantined() {
             return Err(CallError::SessionQuarantined);
         }
         self.may_act()?;
@@ -171,7 +171,7 @@ impl Core {
             .parts
             .judge
             .review(receipt, Reviewed::Read { ok, fresh: None });
-        if self.is_withheld(review.disposition) {
+        if self.is_withheld(&review) {
             outcome = LaunchOutcome {
                 launched: None,
                 withheld: true,

@@ -93,16 +93,17 @@ impl Core {
             .parts
             .judge
             .review(receipt, Reviewed::Read { ok: true, fresh });
+        if review.disposition == Released::Quarantine {
+            self.quarantine(&review);
+        }
         match (review.disposition, review.refusal) {
             (Released::Release, _) => {
                 self.still_open()?;
                 Ok(receipt.decision_id().as_str().to_owned())
             }
-            (Released::Quarantine, Some(refusal)) => {
-                self.quarantine();
+            (Released::Withhold | Released::Quarantine, Some(refusal)) => {
                 Err(CallError::Withheld(Box::new(refusal)))
             }
-            (Released::Withhold, Some(refusal)) => Err(CallError::Withheld(Box::new(refusal))),
             (Released::Withhold | Released::Quarantine, None) => Err(CallError::SessionQuarantined),
         }
     }

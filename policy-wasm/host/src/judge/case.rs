@@ -28,6 +28,12 @@ pub(super) struct Case<'a> {
     pub(super) given: &'a DispatchFacts,
 }
 
+/// Without a grant that is not of this action, used or over.
+fn binding(head: Head) -> Head {
+    let approval = head.approval.clone().filter(|_| head.is_approved());
+    Head { approval, ..head }
+}
+
 impl<'a> Case<'a> {
     pub(super) fn open(judge: &Judge, given: &'a DispatchFacts, call: &ExecutorCall) -> Self {
         let started = Instant::now();
@@ -44,7 +50,8 @@ impl<'a> Case<'a> {
             set.as_ref().map_or(Digest::of(b""), |set| set.digest()),
         );
         let facts = Dispatch {
-            head: Head {
+            // Policies check the grant themselves; one that forgets to must not be a way around it.
+            head: binding(Head {
                 decision_id: id.as_str().to_owned(),
                 now_unix_ms,
                 policy_generation: generation
@@ -57,7 +64,7 @@ impl<'a> Case<'a> {
                 authority: given.authority.clone(),
                 meter: given.meter,
                 approval: given.approval.clone(),
-            },
+            }),
             action: given.action.clone(),
             claim: given.claim.clone(),
             snapshot: given.snapshot.clone(),

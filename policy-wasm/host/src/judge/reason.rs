@@ -1,6 +1,6 @@
 //! Why a call is refused: a built-in code, or one of a policy with its own sentence.
 
-use crate::codes::{Class, DenyCode, HostCode, Refusal, RefusalKind};
+use crate::codes::{Ask, Class, DenyCode, HostCode, Refusal, RefusalKind, Retry};
 use crate::id::DecisionId;
 use crate::module::Module;
 
@@ -8,6 +8,8 @@ use crate::module::Module;
 pub(super) struct Reason {
     code: DenyCodeOrOwn,
     kind: RefusalKind,
+    /// What a person would be asked, one for each policy that asks.
+    asks: Vec<Ask>,
 }
 
 /// A built-in code, or one of a policy with its own sentence.
@@ -21,6 +23,7 @@ impl From<DenyCode> for Reason {
         Self {
             kind: code.kind(),
             code: DenyCodeOrOwn::BuiltIn(code),
+            asks: Vec::new(),
         }
     }
 }
@@ -40,55 +43,73 @@ impl Reason {
     }
 
     /// The reason a policy gave: its own row if it has one, so that its sentence is used, else the built-in one.
-    pub(super) fn given_by(module: &Module, code: &str, kind: Option<RefusalKind>) -> Self {
+    pub(super) fn given_by(module: &Module, code: &str) -> Self {
         match DenyCode::parse(code) {
-            Some(built_in) => Self {
-                kind: kind.unwrap_or(built_in.kind()),
-                code: DenyCodeOrOwn::BuiltIn(built_in),
-            },
+            Some(built_in) => built_in.into(),
             None => Self {
-                kind: kind.unwrap_or(RefusalKind::Denied),
+                kind: RefusalKind::Denied,
                 code: DenyCodeOrOwn::Own {
                     module: module.clone(),
                     code: code.to_owned(),
                 },
+                asks: Vec::new(),
             },
         }
     }
 
-    pub(super) fn into_refusal(self, decision_id: DecisionId, generation: u64) -> Refusal {
-        let (code, sentence, class, retry) = match self.code {
-            DenyCodeOrOwn::BuiltIn(code) => (
+    /// That these policies want a person to approve, each with its code. The first one gives the code of the refusal.
+    pub(super) fn asking<'a>(policies: impl Iterator<Item = (&'a Module, &'a str)>) -> Self {
+        let mut reasons = policies.map(|(module, code)| Self::given_by(module, code));
+        let Some(first) = reasons.next() else {
+            return HostCode::PolicyInternal.into();
+        };
+        let mut asks = vec![first.ask()];
+        asks.extend(reasons.map(|reason| reason.ask()));
+        Self {
+            kind: RefusalKind::ApprovalRequired,
+            asks,
+            ..first
+        }
+    }
+
+    fn ask(&self) -> Ask {
+        let (code, sentence, ..) = self.words();
+        Ask { code, sentence }
+    }
+
+    fn words(&self) -> (String, String, Class, Retry) {
+        let built_in = |code: DenyCode| {
+            (
                 code.as_str().to_owned(),
                 code.sentence().to_owned(),
                 code.class(),
                 code.retry(),
-            ),
-            DenyCodeOrOwn::Own { module, code } => match module.manifest().denial(&code) {
+            )
+        };
+        match &self.code {
+            DenyCodeOrOwn::BuiltIn(code) => built_in(*code),
+            DenyCodeOrOwn::Own { module, code } => match module.manifest().denial(code) {
                 Some(row) => (
                     row.code.clone(),
                     row.sentence.clone(),
                     Class::Rule,
                     row.retry,
                 ),
-                None => {
-                    // Codes are checked when the verdict is read, so this cannot be reached; refusing is right anyway.
-                    let bad = DenyCode::Host(HostCode::PolicyBadOutput);
-                    (
-                        bad.as_str().to_owned(),
-                        bad.sentence().to_owned(),
-                        bad.class(),
-                        bad.retry(),
-                    )
-                }
+                // Codes are checked when the verdict is read, so this cannot be reached; refusing is right anyway.
+                None => built_in(HostCode::PolicyBadOutput.into()),
             },
-        };
-        let class = match self.kind {
-            RefusalKind::ApprovalRequired => Class::Approval,
+        }
+    }
+
+    pub(super) fn into_refusal(self, decision_id: DecisionId, generation: u64) -> Refusal {
+        let (code, sentence, class, retry) = self.words();
+        let (class, retry) = match self.kind {
+            // Whatever a policy's own row says: an approval is what helps.
+            RefusalKind::ApprovalRequired => (Class::Approval, Retry::AfterApproval),
             RefusalKind::InvalidFacts
             | RefusalKind::StaleFacts
             | RefusalKind::Denied
-            | RefusalKind::Overloaded => class,
+            | RefusalKind::Overloaded => (class, retry),
         };
         Refusal {
             code,
@@ -98,6 +119,7 @@ impl Reason {
             kind: self.kind,
             decision_id,
             generation,
+            asks: self.asks,
         }
     }
 }

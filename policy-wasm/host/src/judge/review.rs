@@ -83,6 +83,17 @@ impl Judge {
     /// Reviews the answer to an admitted call. Whatever goes wrong, the answer is withheld.
     #[must_use]
     pub fn review(&self, receipt: &Receipt, answer: Answer) -> Review {
+        self.review_under(receipt, answer, &|_| true)
+    }
+
+    /// As [`review`](Self::review), for whoever can say for each answer whether a condition of its release can be met.
+    #[must_use]
+    pub fn review_under(
+        &self,
+        receipt: &Receipt,
+        answer: Answer,
+        can: &dyn Fn(&Obligation) -> bool,
+    ) -> Review {
         let started = Instant::now();
         let id = self.ids.next(now_unix_ms());
         let (result, honest) = as_result(answer);
@@ -90,7 +101,7 @@ impl Judge {
         let subject = Subject::Dispatch(result);
         let reviewed = catch_unwind(AssertUnwindSafe(|| {
             if honest {
-                self.review_subject(receipt, &subject, started)
+                self.review_subject(receipt, &subject, started, can)
             } else {
                 // The contract has no field for the arm, so the host judges this one fact itself.
                 Reviewed {
@@ -189,6 +200,7 @@ impl Judge {
         receipt: &'a Receipt,
         subject: &Subject,
         started: Instant,
+        can: &dyn Fn(&Obligation) -> bool,
     ) -> Reviewed<'a> {
         let Some(_place) = self.place() else {
             return Reviewed::withheld(HostCode::PolicyBusy);
@@ -227,14 +239,14 @@ impl Judge {
             .map(|(module, said)| review_row(module, said))
             .collect();
         let by = |at: usize, code: &str| match enforcing_modules(set).nth(at) {
-            Some(module) => Reason::given_by(module, code, None),
+            Some(module) => Reason::given_by(module, code),
             None => HostCode::PolicyInternal.into(),
         };
         let (released, decision, outcome) = match combiner::combine_reviews(&opinions) {
             CombinedReview::Release(obligations) => {
                 if obligations
                     .iter()
-                    .all(|obligation| self.can(obligation.kind()))
+                    .all(|obligation| self.can(obligation.kind()) && can(obligation))
                 {
                     (Released::Release, Decision::Release, Ok(obligations))
                 } else {

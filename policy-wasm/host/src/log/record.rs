@@ -68,6 +68,14 @@ words! {
         ExecutorStop = "executor_stop",
         /// A policy generation became active.
         PolicyActivated = "policy_activated",
+        /// An operator approved an action.
+        ApprovalGranted = "approval_granted",
+        /// An operator rejected an action, or took an approval back.
+        ApprovalRejected = "approval_rejected",
+        /// An approval, or the wish for one, ended without having been used.
+        ApprovalEnded = "approval_ended",
+        /// An operator opened a quarantined session again.
+        QuarantineCleared = "quarantine_cleared",
         /// An unfinished record at the end of the log was cut off.
         TailCut = "tail_cut",
         /// The log takes records again after it had refused some.
@@ -143,6 +151,21 @@ pub struct OutcomeRecord<'a> {
     pub code: Option<&'a str>,
     /// The answer was kept from the caller.
     pub withheld: bool,
+}
+
+/// What a person decided, or what became of it.
+#[derive(Debug, Clone, Copy)]
+pub struct PersonRecord<'a> {
+    /// What happened.
+    pub kind: ControlKind,
+    /// The session it is about.
+    pub session: &'a str,
+    /// The approval it is about.
+    pub approval: Option<&'a str>,
+    /// The principal who decided.
+    pub by: Option<&'a str>,
+    /// Why, where nobody decided: a member of a closed set.
+    pub why: Option<&'static str>,
 }
 
 /// The word for what a decision came to.
@@ -447,6 +470,12 @@ struct ControlLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     prev: Option<String>,
 }
 
@@ -510,6 +539,23 @@ pub(super) fn control(chain: Chain, kind: ControlKind, session: Option<&str>) ->
         ts: timestamp(now_unix_ms()),
         kind: kind.as_str(),
         session,
+        approval: None,
+        by: None,
+        why: None,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+pub(super) fn person(chain: Chain, record: PersonRecord<'_>) -> Vec<u8> {
+    line(&ControlLine {
+        schema: CONTROL,
+        seq: chain.seq,
+        ts: timestamp(now_unix_ms()),
+        kind: record.kind.as_str(),
+        session: Some(record.session),
+        approval: record.approval,
+        by: record.by,
+        why: record.why,
         prev: chain.prev.map(|digest| digest.to_string()),
     })
 }

@@ -7,10 +7,10 @@ use super::corpus::{self, click, element, element_action, live, observe, result}
 use super::guest::{Guest, NAME, manifest, verdict};
 use super::support::{Bench, call, given, load, prebuilt, shared};
 use crate::call::ExecutorCall;
-use crate::codes::{Class, RefusalKind, Retry};
+use crate::codes::{Ask, Class, RefusalKind, Retry};
 use crate::engine::Engine;
-use crate::facts::DispatchFacts;
-use crate::judge::{ActivateError, Answer, Judge, JudgeOptions, Released};
+use crate::facts::{Approving, DispatchFacts};
+use crate::judge::{ActivateError, Answer, Judge, JudgeOptions, Released, Unmet};
 use crate::limits::Limits;
 use crate::log::{DecisionLog, LogOptions, LoggedOutcome, OutcomeRecord, scan, verify};
 use crate::obligation::{Obligation, ObligationKind};
@@ -206,31 +206,161 @@ fn a_denial_of_any_module_counts_and_speaks_with_its_own_sentence() {
 #[test]
 fn approval_is_asked_for_only_where_somebody_can_give_it() {
     let asking = || load(NAME, Guest::admitting(verdict(2, (2048, 8), 0)).build()).unwrap();
-    let nobody = Bench::new(vec![asking()]);
-    let refusal = nobody.admit(&click()).unwrap_err();
+    let bench = Bench::new(vec![asking()]);
+    let admit = |approving| {
+        let facts = DispatchFacts {
+            approving,
+            ..given(&click())
+        };
+        bench
+            .judge
+            .admit_dispatch(&facts, call(&click()))
+            .unwrap_err()
+    };
+    let rows = [
+        (
+            Approving::Unavailable,
+            "approval_unavailable",
+            RefusalKind::Denied,
+        ),
+        (
+            Approving::Rejected,
+            "approval_rejected",
+            RefusalKind::Denied,
+        ),
+        (
+            Approving::Full,
+            "approvals_pending",
+            RefusalKind::Overloaded,
+        ),
+        (
+            Approving::Possible,
+            "guest.no",
+            RefusalKind::ApprovalRequired,
+        ),
+    ];
+    for (approving, code, kind) in rows {
+        let refusal = admit(approving);
+        assert_eq!(
+            (refusal.code.as_str(), refusal.kind, refusal.class),
+            (code, kind, Class::Approval)
+        );
+        assert_eq!(bench.last()["decision"], "require-approval");
+        assert_eq!(bench.last()["effective"], "deny");
+        assert_eq!(bench.last()["code"], code);
+    }
+    let refusal = admit(Approving::Possible);
     assert_eq!(
-        (refusal.code.as_str(), refusal.class),
-        ("approval_unavailable", Class::Approval)
+        refusal.retry,
+        Retry::AfterApproval,
+        "whatever the policy's own row says"
     );
-    let somebody = Bench::idle(JudgeOptions {
-        approvals: true,
-        ..JudgeOptions::default()
-    });
-    somebody.activate(vec![asking()]);
-    let refusal = somebody.admit(&click()).unwrap_err();
-    assert_eq!(
-        (refusal.code.as_str(), refusal.kind),
-        ("guest.no", RefusalKind::ApprovalRequired)
-    );
-    assert_eq!(somebody.last()["decision"], "require-approval");
-    assert_eq!(somebody.last()["effective"], "deny");
+    let ask = Ask {
+        code: "guest.no".to_owned(),
+        sentence: "The guest says no.".to_owned(),
+    };
+    assert_eq!(refusal.asks, [ask]);
     // Approval never overrides a denial.
-    let both = Bench::idle(JudgeOptions {
-        approvals: true,
-        ..JudgeOptions::default()
+    let both = Bench::new(vec![asking(), deny_all()]);
+    let facts = DispatchFacts {
+        approving: Approving::Possible,
+        ..given(&click())
+    };
+    let denied = both.judge.admit_dispatch(&facts, call(&click()));
+    assert_eq!(denied.unwrap_err().code, "deny_all");
+}
+
+/// What no policy is shown cannot fool one that forgets to look: a grant of another action, one that is used, and one that
+/// is over are not there. One that is good is, and is in the record.
+#[test]
+fn a_policy_sees_only_a_grant_that_binds() {
+    // Allows when the discriminant of `head.approval` says that there is one; asks otherwise.
+    let body = format!(
+        "(if (i32.load8_u offset=144 (local.get 0)) (then (return {})))\n{}",
+        super::guest::ALLOW,
+        verdict(2, (2048, 8), 0)
+    );
+    let bench = Bench::new(vec![load(NAME, Guest::admitting(body).build()).unwrap()]);
+    let facts = given(&click());
+    let (fingerprint, generation) = bench.judge.identify(&facts, &call(&click()));
+    assert_eq!(generation, bench.judge.generation());
+    let good = Grant {
+        id: "approval".to_owned(),
+        granted_by: "operator".to_owned(),
+        expires_unix_ms: u64::MAX,
+        fingerprint: fingerprint.to_string(),
+        unused: true,
+    };
+    let admit = |approval: Grant| {
+        let facts = DispatchFacts {
+            approval: Some(approval),
+            approving: Approving::Possible,
+            ..facts.clone()
+        };
+        bench.judge.admit_dispatch(&facts, call(&click()))
+    };
+    let permit = admit(good.clone()).unwrap();
+    assert_eq!(permit.receipt().approval(), Some("approval"));
+    assert_eq!(permit.receipt().fingerprint(), fingerprint);
+    assert_eq!(bench.last()["approval"], "approval");
+    let bad = [
+        Grant {
+            fingerprint: "sha256:0".to_owned(),
+            ..good.clone()
+        },
+        Grant {
+            unused: false,
+            ..good.clone()
+        },
+        Grant {
+            expires_unix_ms: 1,
+            ..good
+        },
+    ];
+    for grant in bad {
+        let refusal = admit(grant).unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::ApprovalRequired);
+        assert_eq!(bench.last()["approval"], serde_json::Value::Null);
+    }
+}
+
+/// The conditions of an allow are met before its record is written, or the record is a refusal. A condition may make a
+/// narrower call of it, and that is what the permit is for.
+#[test]
+fn conditions_are_met_before_an_allow_counts() {
+    let guest = Guest {
+        manifest: manifest("\"drop-image\""),
+        ..Guest::admitting(verdict(0, (3088, 1), 0))
+    };
+    let bench = Bench::idle(JudgeOptions {
+        enforceable: vec![ObligationKind::DropImage],
     });
-    both.activate(vec![asking(), deny_all()]);
-    assert_eq!(both.code(&click()).as_deref(), Some("deny_all"));
+    bench.activate(vec![load(NAME, guest.build()).unwrap()]);
+    let facts = given(&click());
+    let under = |answer: Result<Option<ExecutorCall>, Unmet>| {
+        let ask = move |_: &[Obligation]| answer.clone();
+        bench
+            .judge
+            .admit_dispatch_under(&facts, call(&click()), &ask)
+    };
+    let refusal = under(Err(Unmet)).unwrap_err();
+    assert_eq!(refusal.code, "obligation_failed");
+    assert_eq!(bench.last()["decision"], "allow");
+    assert_eq!(bench.last()["effective"], "deny");
+    let narrow = ExecutorCall::new("host.dispatch", &json!({"path": "ax_action"})).unwrap();
+    for (answer, method) in [
+        (Ok(None), call(&click()).method()),
+        (Ok(Some(narrow)), "host.dispatch"),
+    ] {
+        let permit = under(answer).unwrap();
+        let now = Recheck {
+            policy_generation: bench.judge.generation(),
+            executor_generation: facts.authority.generation,
+            row_version: facts.row_version,
+        };
+        let (call, _) = permit.redeem(now).unwrap();
+        assert_eq!(call.method(), method);
+    }
 }
 
 #[test]
@@ -244,7 +374,6 @@ fn obligations_count_only_where_they_can_be_carried_out() {
     };
     let able = Bench::idle(JudgeOptions {
         enforceable: vec![ObligationKind::DropImage],
-        ..JudgeOptions::default()
     });
     able.activate(vec![module()]);
     assert_eq!(

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::call::ExecutorCall;
 use crate::digest::Digest;
 use crate::engine::Engine;
-use crate::facts::{Dispatch, DispatchFacts};
+use crate::facts::{Approving, Dispatch, DispatchFacts};
 use crate::judge::{Judge, JudgeOptions};
 use crate::limits::Limits;
 use crate::log::{DecisionLog, LogOptions};
@@ -112,6 +112,7 @@ pub(super) fn given(facts: &Dispatch) -> DispatchFacts {
         authority: facts.head.authority,
         meter: facts.head.meter,
         approval: facts.head.approval,
+        approving: Approving::Unavailable,
         action: facts.action,
         claim: facts.claim,
         snapshot: facts.snapshot,
