@@ -15,6 +15,7 @@ use maka_policy_host::{
     judge::{Judge, JudgeOptions},
     limits::Limits,
     log::{DecisionLog, Fsync, LogError, LogOptions, Rotation, VerifyError, verify},
+    obligation::ObligationKind,
 };
 use tokio::{
     sync::Notify,
@@ -194,8 +195,11 @@ impl Gateway {
         let secret =
             RequestSecret::load_or_create(&config.state_dir.as_path().join(REQUEST_KEY_FILE))?;
         let engine = Engine::new(Limits::default())?;
-        // A session carries out no obligation yet: an allow under one is refused.
-        let judge = Judge::try_new(engine.clone(), Arc::new(log), JudgeOptions::default())
+        // Sessions carry out every kind; whether one can be met is asked for each call.
+        let options = JudgeOptions {
+            enforceable: ObligationKind::ALL.to_vec(),
+        };
+        let judge = Judge::try_new(engine.clone(), Arc::new(log), options)
             .map_err(|error| ServeError::Judge(Box::new(error)))?;
         let judge = Arc::new(judge);
         let forward = Forward::new(executor::select(config), Arc::clone(&judge));

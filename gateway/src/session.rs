@@ -10,6 +10,7 @@
 pub mod answer;
 pub mod call;
 pub mod caller;
+mod conditions;
 mod core;
 mod ended;
 mod entry;
@@ -25,6 +26,7 @@ mod keys;
 mod meter;
 mod mirror;
 mod outcome;
+mod paint;
 mod remembered;
 mod route;
 pub mod secret;

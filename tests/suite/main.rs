@@ -6,6 +6,7 @@ mod canary;
 mod cancel;
 mod chaos;
 mod clients;
+mod conditions;
 mod cross_layer;
 mod decisions;
 mod deny_all;

@@ -128,7 +128,7 @@ impl ComputerUse for ComputerUseService {
             decision_id: apps.decision_id,
             next_page_token,
         };
-        fitting(response, |response| response.decision_id)
+        fitting(response, apps.max_bytes, |response| response.decision_id)
     }
 
     async fn launch_app(
@@ -144,7 +144,14 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.launch(&caller, &session, call, context),
         )
         .await?;
-        Ok(Response::new(encode::outcome::launch(launched)))
+        let limit = limit(launched.max_bytes);
+        let mut result = encode::outcome::launch(launched);
+        // What happened is told in any case; only what was started is left out.
+        if result.encoded_len() > limit {
+            result.launched = None;
+            result.withheld = true;
+        }
+        Ok(Response::new(result))
     }
 
     async fn list_windows(
@@ -166,7 +173,7 @@ impl ComputerUse for ComputerUseService {
             windows: windows.value.iter().map(encode::lists::window).collect(),
             decision_id: windows.decision_id,
         };
-        fitting(response, |response| response.decision_id)
+        fitting(response, windows.max_bytes, |response| response.decision_id)
     }
 
     async fn snapshot(
@@ -186,7 +193,7 @@ impl ComputerUse for ComputerUseService {
             snapshot: Some(encode::snapshot::frame(frame.value)),
             decision_id: frame.decision_id,
         };
-        fitting(response, |response| response.decision_id)
+        fitting(response, frame.max_bytes, |response| response.decision_id)
     }
 
     async fn dispatch(
@@ -202,9 +209,10 @@ impl ComputerUse for ComputerUseService {
             self.0.sessions.dispatch(&caller, &session, call, context),
         )
         .await?;
+        let limit = limit(outcome.max_bytes);
         let mut result = encode::outcome::dispatch(outcome);
         // What happened is told in any case; only the frame after it is left out.
-        if result.encoded_len() > MAX_ANSWER_BYTES {
+        if result.encoded_len() > limit {
             result.snapshot = None;
             result.observation_error = Some(encode::scalar::fault(&DomainFault::of(
                 DomainCode::ResponseTooLarge,
@@ -228,8 +236,9 @@ impl ComputerUse for ComputerUseService {
                 .capture_screen(&caller, &session, call, context),
         )
         .await?;
+        let max_bytes = screen.max_bytes;
         let response = encode::snapshot::screen(screen.value, screen.decision_id);
-        fitting(response, |response| response.decision_id)
+        fitting(response, max_bytes, |response| response.decision_id)
     }
 
     type ReadImageStream = tokio_stream::Iter<ImageChunks>;
@@ -261,12 +270,21 @@ impl ComputerUse for ComputerUseService {
     }
 }
 
-/// The answer of a read, if every client can take it; the framework would refuse it in words of its own.
+/// How long an answer may be that a policy limits.
+fn limit(max_bytes: Option<u64>) -> usize {
+    max_bytes
+        .and_then(|max| usize::try_from(max).ok())
+        .map_or(MAX_ANSWER_BYTES, |max| max.min(MAX_ANSWER_BYTES))
+}
+
+/// The answer of a read, if every client can take it and the policy lets it be so long; the framework would refuse it in
+/// words of its own.
 fn fitting<T: prost::Message>(
     response: T,
+    max_bytes: Option<u64>,
     decision_id: impl FnOnce(T) -> String,
 ) -> Result<Response<T>, Status> {
-    if response.encoded_len() <= MAX_ANSWER_BYTES {
+    if response.encoded_len() <= limit(max_bytes) {
         return Ok(Response::new(response));
     }
     Err(status::status_of(&CallError::Refused {
@@ -328,8 +346,9 @@ mod tests {
             decision_id: "d".repeat(bytes),
             next_page_token: String::new(),
         };
-        assert!(fitting(response(1), |response| response.decision_id).is_ok());
-        let status = fitting(response(MAX_ANSWER_BYTES), |_| "d_1".to_owned()).unwrap_err();
+        assert!(fitting(response(1), None, |response| response.decision_id).is_ok());
+        assert!(fitting(response(1), Some(1), |response| response.decision_id).is_err());
+        let status = fitting(response(MAX_ANSWER_BYTES), None, |_| "d_1".to_owned()).unwrap_err();
         let details = status.get_error_details();
         let info = details.error_info().unwrap();
         assert_eq!(info.reason, "response_too_large");

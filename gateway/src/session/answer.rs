@@ -27,6 +27,8 @@ pub struct Decided<T> {
     pub decision_id: String,
     /// The answer.
     pub value: T,
+    /// It must not be longer than this many bytes.
+    pub max_bytes: Option<u64>,
 }
 
 /// One session as lists show it.
@@ -231,6 +233,8 @@ pub struct LaunchOutcome {
     pub release_reason: Option<ReleaseReason>,
     /// The answer to an earlier call with this key. Nothing was launched now.
     pub replayed: bool,
+    /// The answer must not be longer than this many bytes.
+    pub max_bytes: Option<u64>,
 }
 
 /// What happened to a dispatch.
@@ -268,4 +272,6 @@ pub struct DispatchOutcome {
     pub dry_run: bool,
     /// An earlier call with the same key stored this; nothing was sent now.
     pub replayed: bool,
+    /// The answer must not be longer than this many bytes.
+    pub max_bytes: Option<u64>,
 }

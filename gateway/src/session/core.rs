@@ -8,6 +8,7 @@ mod act;
 mod admit;
 mod dispatch;
 mod launch;
+mod meet;
 mod read;
 mod release;
 mod shown;
@@ -520,6 +521,7 @@ fn source(image: &ImageRef, negotiated: &Negotiated) -> Source {
         image_dir: negotiated.image_dir.clone(),
         image: image.clone(),
         generation: negotiated.generation,
+        paint: Arc::new([]),
     }
 }
 

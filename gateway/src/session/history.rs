@@ -119,6 +119,7 @@ impl History {
                     withheld: result.withheld,
                     release_reason: None,
                     replayed: true,
+                    max_bytes: None,
                 }
             }
         })

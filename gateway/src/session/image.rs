@@ -4,14 +4,18 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use maka_cu_host::frame::{self, Frame, FrameError, Geometry, geometry};
+use maka_cu_host::frame::{self, Frame, FrameError, Geometry, Uniformity, geometry};
 use maka_cu_protocol::geometry::ScreenRect;
 use maka_cu_protocol::ids::SnapshotId;
 use maka_cu_protocol::image::ImageRef;
+use maka_cu_protocol::sets::ImageFormat;
 use tokio::time::Instant;
 
 use super::answer::{ImageId, ImageInfo};
+use super::conditions::PixelRect;
+use super::paint::paint;
 
 /// Above this an image travels only by `ReadImage` (proto, `Image`).
 pub const INLINE_MAX_BYTES: u64 = 2 * 1024 * 1024;
@@ -35,6 +39,8 @@ pub(crate) struct Source {
     pub(crate) image_dir: PathBuf,
     pub(crate) image: ImageRef,
     pub(crate) generation: u64,
+    /// Parts that are painted over before any byte is shown.
+    pub(crate) paint: Arc<[PixelRect]>,
 }
 
 impl Stored {
@@ -104,15 +110,28 @@ impl Images {
     }
 }
 
-/// Reads an image and verifies it. Blocks: for a thread that may.
+/// Reads an image, verifies it, and paints over what is kept back. Blocks: for a thread that may.
 pub(crate) fn read(source: &Source) -> Result<Frame, FrameError> {
-    frame::read(&source.image_dir, &source.image)
+    let frame = frame::read(&source.image_dir, &source.image)?;
+    if source.paint.is_empty() {
+        return Ok(frame);
+    }
+    let painted = match frame.format {
+        ImageFormat::Png => paint(&frame.bytes, &source.paint),
+        // Nothing here decodes one, so none of it may be shown.
+        ImageFormat::Jpeg => None,
+    };
+    Ok(Frame {
+        bytes: painted.ok_or(FrameError::Unreadable)?,
+        format: ImageFormat::Png,
+        // It was judged with what is painted over now.
+        uniformity: Uniformity::Unknown,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use maka_cu_protocol::ids::Digest;
-    use maka_cu_protocol::sets::ImageFormat;
 
     use super::*;
 
@@ -133,6 +152,7 @@ mod tests {
             image_dir: "/images".into(),
             image: image.clone(),
             generation: 1,
+            paint: Arc::new([]),
         };
         let frame = SnapshotId::try_new("snap").unwrap();
         let bounds = ScreenRect::try_new(0.0, 0.0, 1.0, 1.0).unwrap();

@@ -185,6 +185,8 @@ enum Hold {
         /// How the row died while the answer was awaited.
         died: Option<SnapshotState>,
     },
+    /// A policy lets nothing follow on it: spent, though its picture may still be fetched.
+    Sealed(Fingerprint),
 }
 
 /// See the module.
@@ -296,6 +298,15 @@ impl Mirror {
         }
     }
 
+    /// Spends a live row at once, for the call of this fingerprint. What was seen stays; nothing can be done with it.
+    pub(crate) fn seal(&mut self, id: &SnapshotId, by: Fingerprint) {
+        let version = self.next_version();
+        if let Some(row) = self.find_mut(id).filter(|row| row.is_live()) {
+            row.hold = Hold::Sealed(by);
+            row.version = version;
+        }
+    }
+
     /// Settles a reservation by the answer.
     pub(crate) fn settle(&mut self, id: &SnapshotId, settlement: Settlement, now: Instant) {
         let version = self.next_version();
@@ -323,7 +334,7 @@ impl Mirror {
         if let Some(row) = self.find(id) {
             let (state, spent_by) = match &row.hold {
                 Hold::Free => (SnapshotState::Live, None),
-                Hold::Reserved { by, .. } => (SnapshotState::Spent, Some(*by)),
+                Hold::Reserved { by, .. } | Hold::Sealed(by) => (SnapshotState::Spent, Some(*by)),
             };
             return Some(Look {
                 row: SnapshotRow {
@@ -453,6 +464,10 @@ impl Mirror {
         };
         match &mut row.hold {
             Hold::Free => self.bury(epoch, state, None),
+            Hold::Sealed(by) => {
+                let by = *by;
+                self.bury(epoch, SnapshotState::Spent, Some(by));
+            }
             Hold::Reserved { died, .. } => {
                 if died.is_none() {
                     *died = Some(state);
@@ -528,7 +543,7 @@ impl Row {
     /// Whether nothing has ended it yet, reserved or not.
     fn is_alive(&self) -> bool {
         match self.hold {
-            Hold::Free => true,
+            Hold::Free | Hold::Sealed(_) => true,
             Hold::Reserved { died, .. } => died.is_none(),
         }
     }

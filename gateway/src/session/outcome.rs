@@ -124,6 +124,7 @@ fn dispatch(
         release_reason: None,
         dry_run: false,
         replayed: false,
+        max_bytes: None,
     }
 }
 
@@ -196,6 +197,7 @@ pub(crate) fn dispatch_logged(
         release_reason: None,
         dry_run: false,
         replayed: true,
+        max_bytes: None,
     }
 }
 
@@ -209,6 +211,7 @@ pub(crate) fn launch(decision_id: String, outcome: Outcome, error: DomainFault) 
         withheld: false,
         release_reason: None,
         replayed: false,
+        max_bytes: None,
     }
 }
 

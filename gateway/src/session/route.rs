@@ -104,15 +104,27 @@ fn takes_demands(capabilities: &Capabilities) -> bool {
 
 /// Plans a dispatch.
 pub(crate) fn plan(session: &SessionId, call: &DispatchCall, capabilities: &Capabilities) -> Plan {
+    plan_within(session, call, capabilities, None)
+}
+
+/// Plans a dispatch that may take these paths alone.
+pub(crate) fn plan_within(
+    session: &SessionId,
+    call: &DispatchCall,
+    capabilities: &Capabilities,
+    only: Option<&[Path]>,
+) -> Plan {
     let demanded = demanded(call);
     let routes = routes(&call.action);
-    let accepted: Vec<Path> = routes
+    let wanted: Vec<Path> = routes
         .iter()
         .copied()
         .filter(|path| {
             call.tier.paths().contains(path) && demanded.is_none_or(|demand| demand == *path)
         })
         .collect();
+    let permitted = |path: &Path| only.is_none_or(|only| only.contains(path));
+    let accepted: Vec<Path> = wanted.iter().copied().filter(permitted).collect();
     let specific = specific(session, call);
     let params = match &specific {
         Some(params) => params.clone(),
@@ -136,6 +148,8 @@ pub(crate) fn plan(session: &SessionId, call: &DispatchCall, capabilities: &Capa
             // Several paths of one tier: the tier is the demand, and the executor may choose among them.
             let path = match some {
                 [path] => Some(*path),
+                // Less than the tier cannot be demanded but by one path, so it is the first of them.
+                [path, ..] if some.len() < wanted.len() => Some(*path),
                 _ => None,
             };
             match generic(session, call, path) {

@@ -44,6 +44,7 @@ fn outcome(outcome: Outcome, effect: Effect) -> DispatchOutcome {
         release_reason: None,
         dry_run: false,
         replayed: false,
+        max_bytes: None,
     }
 }
 
@@ -96,6 +97,7 @@ fn an_unknown_launch_is_a_result() {
         withheld: false,
         release_reason: Some(ReleaseReason::RequestTimeout),
         replayed: true,
+        max_bytes: None,
     });
     assert!(response.replayed);
     assert_eq!(response.outcome(), v1::Outcome::Unknown);

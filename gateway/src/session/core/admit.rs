@@ -6,9 +6,11 @@ use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::codes::{Refusal, RefusalKind};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::facts::{
-    Action, Approving, Claim, DispatchFacts, ElementRow, SnapshotRow, SnapshotState,
+    Action, Approving, Claim, DispatchFacts, ElementRow, Path, SnapshotRow, SnapshotState,
 };
 use maka_policy_host::fingerprint::Fingerprint;
+use maka_policy_host::judge::Unmet;
+use maka_policy_host::obligation::Obligation;
 use maka_policy_host::permit::{Permit, Receipt, Recheck};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -17,6 +19,7 @@ use super::{Context, Core, wanted};
 use crate::approval::{Approval, Moment, Standing};
 use crate::error::{ApprovalRequired, CallError};
 use crate::policy;
+use crate::session::conditions;
 
 /// What is asked of the policy. Has no `Debug`: its params can hold typed text.
 pub(super) struct Ask<'a> {
@@ -32,6 +35,16 @@ pub(super) struct Ask<'a> {
     /// Whether a person may be asked to approve.
     pub(super) may_ask: bool,
     pub(super) request: Option<Digest>,
+    /// The narrower call that takes these paths alone; nothing when it does so anyway.
+    pub(super) narrow: Narrow<'a>,
+}
+
+/// See [`Ask::narrow`].
+pub(super) type Narrow<'a> = &'a (dyn Fn(&[Path]) -> Result<Option<ExecutorCall>, Unmet> + Sync);
+
+/// A call that takes no path at all takes none that it must not.
+fn without_path(_: &[Path]) -> Result<Option<ExecutorCall>, Unmet> {
+    Ok(None)
 }
 
 impl<'a> Ask<'a> {
@@ -47,6 +60,7 @@ impl<'a> Ask<'a> {
             is_focus: false,
             may_ask: true,
             request: None,
+            narrow: &without_path,
         }
     }
 
@@ -88,7 +102,16 @@ impl Core {
         if let Standing::Granted(grant) = standing {
             facts.approval = Some(grant);
         }
-        let refusal = match judge.admit_dispatch(&facts, call) {
+        let under = |obligations: &[Obligation]| {
+            if !obligations.iter().all(|it| conditions::can(ask.method, it)) {
+                return Err(Unmet);
+            }
+            match conditions::only_paths(obligations) {
+                Some(paths) => (ask.narrow)(paths),
+                None => Ok(None),
+            }
+        };
+        let refusal = match judge.admit_dispatch_under(&facts, call, &under) {
             Ok(permit) => return Ok(permit),
             Err(refusal) => refusal,
         };

@@ -7,27 +7,31 @@ use maka_cu_host::status::Negotiated;
 use maka_cu_protocol::action::PointAction;
 use maka_cu_protocol::domain::DomainCode;
 use maka_cu_protocol::geometry::ScreenPoint;
+use maka_cu_protocol::handshake::Capabilities;
 use maka_cu_protocol::ids::{SessionId, ToolCallId};
-use maka_cu_protocol::json::Violation;
+use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::dispatch::{
     DispatchAnswer, DispatchExpectation, Ending, PostFrame, read_dispatch,
 };
 use maka_cu_protocol::sets::{Outcome, Path, Tier};
+use maka_policy_host::call::ExecutorCall;
 use maka_policy_host::digest::Digest;
-use maka_policy_host::facts::{Claim, DispatchResult};
-use maka_policy_host::judge::Answer as Reviewed;
+use maka_policy_host::facts::{Claim, DispatchResult, Path as PolicyPath};
+use maka_policy_host::judge::{Answer as Reviewed, Unmet};
+use maka_policy_host::obligation::Obligation;
 use maka_policy_host::permit::Receipt;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::act::takes_key;
-use super::admit::Ask;
+use super::admit::{Ask, Narrow};
 use super::{Context, Core, outcome};
 use crate::error::{CallError, Limit};
 use crate::policy::{self, actions, words};
 use crate::session::answer::{DispatchOutcome, DomainFault, Frame};
 use crate::session::call::{DispatchAction, DispatchCall, ImageDelivery};
+use crate::session::conditions::{self, Conditions};
 use crate::session::held::{Held, Press};
 use crate::session::image::Stored as Image;
 use crate::session::keys::{Known, Stored};
@@ -115,7 +119,17 @@ impl Core {
     ) -> Result<DispatchOutcome, CallError> {
         let negotiated = self.ready(context).await?;
         let plan = route::plan(&self.id, call, &negotiated.handshake.capabilities);
-        let ask = self.ask_dispatch(call, &plan, request);
+        let session = self.id.clone();
+        let narrow = |only: &[PolicyPath]| {
+            narrowed(
+                &session,
+                call,
+                &negotiated.handshake.capabilities,
+                &plan,
+                only,
+            )
+        };
+        let ask = self.ask_dispatch(call, &plan, request, &narrow);
         let permit = self.judge(context, &ask)?;
         let decision_id = permit.receipt().decision_id().as_str().to_owned();
         let not_sent = match plan.verdict {
@@ -156,7 +170,7 @@ impl Core {
         );
         let sending = self.sending(context, Duration::ZERO);
         let (receipt, sent) = self.redeem(context, &ask, permit, |core, permit, now| {
-            let expected = expected.clone();
+            let expected = expected.clone().within(permit.receipt().obligations());
             core.parts
                 .forward
                 .forward(permit, now, sending.clone(), move |result: &Value| {
@@ -171,9 +185,16 @@ impl Core {
         self.publish();
         let shown = self.show_dispatch(call);
         let answer = sent.await;
+        let (is_last, by) = (
+            receipt.obligations().contains(&Obligation::NoFollowUp),
+            receipt.fingerprint(),
+        );
         let settled = self
             .settle_dispatch(call, &negotiated, plan.method, receipt, answer)
             .await;
+        if is_last && let Some(id) = &call.snapshot_id {
+            self.mirror.seal(id, by);
+        }
         if let (Some((action, held)), Ok(outcome)) = (pointed, &settled) {
             self.keep_books(&action, held, outcome);
         }
@@ -218,7 +239,13 @@ impl Core {
         }
     }
 
-    fn ask_dispatch<'a>(&self, call: &'a DispatchCall, plan: &'a Plan, request: Digest) -> Ask<'a> {
+    fn ask_dispatch<'a>(
+        &self,
+        call: &'a DispatchCall,
+        plan: &'a Plan,
+        request: Digest,
+        narrow: Narrow<'a>,
+    ) -> Ask<'a> {
         let (element_token, element_digest, window_digest, is_focus) = match &call.action {
             DispatchAction::Element { anchor, .. } => {
                 (anchor.token.as_ref(), anchor.expect_digest, None, false)
@@ -252,6 +279,7 @@ impl Core {
             is_focus,
             may_ask: !call.dry_run,
             request: Some(request),
+            narrow,
         }
     }
 
@@ -345,9 +373,8 @@ impl Core {
         let arm_ok = answer.ending == Ending::Done;
         let error = answer.ending.refusal().map(DomainFault::from);
         let outcome = answer.ending.outcome();
-        let (frame, image, observation_error) = self
-            .post_frame(call, negotiated, method, answer.frame, arm_ok)
-            .await;
+        let (frame, image, observation_error) =
+            self.post_frame(call, negotiated, method, answer.frame, arm_ok);
         let mut outcome = DispatchOutcome {
             tool_call_id: call.tool_call_id.clone(),
             outcome,
@@ -365,14 +392,22 @@ impl Core {
             release_reason: None,
             dry_run: false,
             replayed: false,
+            max_bytes: None,
         };
-        let review = self.parts.judge.review(
-            receipt,
-            Reviewed::Dispatch {
-                result: reviewed,
-                arm_ok,
-            },
-        );
+        let path = reviewed.path;
+        let can = |obligation: &Obligation| match obligation {
+            Obligation::OnlyPaths(paths) => path == PolicyPath::None || paths.contains(&path),
+            Obligation::Redact(_)
+            | Obligation::DropImage
+            | Obligation::MaxBytes(_)
+            | Obligation::NoFollowUp
+            | Obligation::MarkSensitive => conditions::can(method, obligation),
+        };
+        let answer = Reviewed::Dispatch {
+            result: reviewed,
+            arm_ok,
+        };
+        let review = self.parts.judge.review_under(receipt, answer, &can);
         if self.is_withheld(&review) {
             // What happened stays true; what was seen is kept back.
             outcome = DispatchOutcome {
@@ -384,16 +419,44 @@ impl Core {
                 withheld: true,
                 ..outcome
             };
-        } else if let Some(image) = image {
-            self.images().add(image);
+        } else {
+            let all = receipt.obligations().iter().chain(&review.obligations);
+            let conditions = Conditions::of(method, all);
+            outcome.max_bytes = conditions.max_bytes;
+            if conditions.no_follow_up
+                && let Some(id) = &call.snapshot_id
+            {
+                self.mirror.seal(id, receipt.fingerprint());
+            }
+            if let Some(frame) = outcome.frame.take() {
+                let delivery = call
+                    .observe_after
+                    .as_ref()
+                    .map_or(ImageDelivery::None, |wish| wish.image);
+                let how = (delivery, method);
+                let by = receipt.fingerprint();
+                match self.meet_frame(&conditions, frame, image, how, by).await {
+                    Ok((frame, image)) => {
+                        outcome.frame = Some(frame);
+                        if let Some(image) = image {
+                            self.images().add(image);
+                        }
+                    }
+                    // The picture was not what the executor said, which ended it: its frames are dead.
+                    Err(_) => {
+                        outcome.observation_error =
+                            Some(DomainFault::of(DomainCode::CaptureFailed));
+                    }
+                }
+            }
         }
         self.log_dispatch(receipt, &outcome);
         outcome
     }
 
-    /// The frame after an action, registered whether or not the caller gets to see it: the executor has it. Its picture
-    /// is for the caller only once the review has released it.
-    async fn post_frame(
+    /// The frame after an action, registered whether or not the caller gets to see it: the executor has it. What the
+    /// caller gets of it is settled by the review.
+    fn post_frame(
         &mut self,
         call: &DispatchCall,
         negotiated: &Negotiated,
@@ -410,16 +473,8 @@ impl Core {
             PostFrame::Failed(code) => without(code),
             PostFrame::Taken(snapshot) => {
                 let delivery = wish.map_or(ImageDelivery::None, |wish| wish.image);
-                let Ok((mut frame, image)) = self.register(*snapshot, delivery, negotiated, method)
-                else {
-                    return without(DomainCode::CaptureFailed);
-                };
-                match self
-                    .inline(&mut frame.picture, image.as_ref(), delivery, method)
-                    .await
-                {
-                    Ok(()) => (Some(frame), image, None),
-                    // The picture was not what the executor said, which ended it: its frames are dead.
+                match self.register(*snapshot, delivery, negotiated, method) {
+                    Ok((frame, image)) => (Some(frame), image, None),
                     Err(_) => without(DomainCode::CaptureFailed),
                 }
             }
@@ -487,6 +542,8 @@ struct Expected {
     image_dir: Arc<std::path::Path>,
     tier: Tier,
     path: Option<Path>,
+    /// The paths that a policy permits, where it does not permit all.
+    only: Option<Vec<PolicyPath>>,
 }
 
 impl Expected {
@@ -503,11 +560,18 @@ impl Expected {
             image_dir: negotiated.image_dir.as_path().into(),
             tier: call.tier,
             path: route::demanded(call),
+            only: None,
         }
     }
 
+    /// Under these conditions.
+    fn within(self, obligations: &[Obligation]) -> Self {
+        let only = conditions::only_paths(obligations).map(<[_]>::to_vec);
+        Self { only, ..self }
+    }
+
     fn read(&self, result: &Value) -> Result<DispatchAnswer, Violation> {
-        read_dispatch(
+        let answer = read_dispatch(
             result,
             &DispatchExpectation {
                 tool_call_id: &self.tool_call_id,
@@ -517,6 +581,40 @@ impl Expected {
                 tier: Some(self.tier),
                 path: self.path,
             },
-        )
+        )?;
+        let strays = |only: &Vec<PolicyPath>| !only.contains(&words::path(answer.path));
+        // Made sure of before it was sent, like a path that the caller demands.
+        if answer.path != Path::None && self.only.as_ref().is_some_and(strays) {
+            return Err(Violation::of("path", Reason::Contradiction));
+        }
+        Ok(answer)
     }
+}
+
+/// The call of a plan that takes these paths alone; nothing when it does so anyway, or is not sent at all.
+fn narrowed(
+    session: &SessionId,
+    call: &DispatchCall,
+    capabilities: &Capabilities,
+    plan: &Plan,
+    only: &[PolicyPath],
+) -> Result<Option<ExecutorCall>, Unmet> {
+    if plan.verdict != Verdict::Sendable {
+        return Ok(None);
+    }
+    let only: Vec<Path> = Path::ALL
+        .iter()
+        .copied()
+        .filter(|path| only.contains(&words::path(*path)))
+        .collect();
+    let narrow = route::plan_within(session, call, capabilities, Some(&only));
+    if narrow.verdict != Verdict::Sendable {
+        return Err(Unmet);
+    }
+    if (narrow.method, &narrow.params) == (plan.method, &plan.params) {
+        return Ok(None);
+    }
+    ExecutorCall::new(narrow.method.as_str(), &narrow.params)
+        .map(Some)
+        .map_err(|_| Unmet)
 }

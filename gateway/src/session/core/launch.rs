@@ -11,6 +11,7 @@ use maka_cu_protocol::sets::{Effect, Outcome, Path, Tier};
 use maka_policy_host::digest::Digest;
 use maka_policy_host::facts::Action;
 use maka_policy_host::judge::Answer as Reviewed;
+use maka_policy_host::obligation::Obligation;
 use maka_policy_host::permit::Receipt;
 use tokio::time::Instant;
 
@@ -20,6 +21,7 @@ use super::{Context, Core, outcome};
 use crate::error::{CallError, Limit};
 use crate::session::answer::{DomainFault, LaunchOutcome};
 use crate::session::call::LaunchCall;
+use crate::session::conditions::{self, Conditions, Redaction};
 use crate::session::keys::{Known, Stored};
 use crate::session::secret::RequestSecret;
 
@@ -160,6 +162,7 @@ impl Core {
                 withheld: false,
                 release_reason: None,
                 replayed: false,
+                max_bytes: None,
             },
             Answer::Refused(refusal) => {
                 let fault = DomainFault::from(&refusal);
@@ -167,17 +170,33 @@ impl Core {
             }
         };
         let ok = outcome.launched.is_some();
-        let review = self
-            .parts
-            .judge
-            .review(receipt, Reviewed::Read { ok, fresh: None });
+        let can = |obligation: &Obligation| conditions::can(Method::AppsLaunch, obligation);
+        let answer = Reviewed::Read { ok, fresh: None };
+        let review = self.parts.judge.review_under(receipt, answer, &can);
         if self.is_withheld(&review) {
             outcome = LaunchOutcome {
                 launched: None,
                 withheld: true,
                 ..outcome
             };
+        } else {
+            let all = receipt.obligations().iter().chain(&review.obligations);
+            let conditions = Conditions::of(Method::AppsLaunch, all);
+            if let Some(launched) = &mut outcome.launched {
+                redact(&conditions, launched);
+            }
+            outcome.max_bytes = conditions.max_bytes;
         }
         outcome
+    }
+}
+
+fn redact(conditions: &Conditions, launched: &mut Launched) {
+    if conditions.redacts(&Redaction::LaunchedName) {
+        launched.name = None;
+    }
+    if conditions.redacts(&Redaction::LaunchedTitles) {
+        let windows = &mut launched.windows;
+        windows.iter_mut().for_each(|window| window.title = None);
     }
 }

@@ -16,16 +16,19 @@ use maka_cu_protocol::results::{Answer, ObserveExpectation, read_observe, read_s
 use maka_cu_protocol::rpc::RpcCode;
 use maka_policy_host::facts::SnapshotRow;
 use maka_policy_host::judge::{Answer as Reviewed, Released};
+use maka_policy_host::obligation::Obligation;
 use maka_policy_host::permit::Receipt;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::admit::Ask;
+use super::meet::shown;
 use super::{Context, Core, outcome, source};
 use crate::error::{CallError, Limit};
 use crate::policy;
-use crate::session::answer::{Decided, DomainFault, Frame, Picture, ScreenPicture};
+use crate::session::answer::{Decided, DomainFault, Frame, ScreenPicture};
 use crate::session::call::{CaptureCall, ImageDelivery, ObserveWish, SnapshotCall};
+use crate::session::conditions::{self, Conditions, Redaction};
 use crate::session::image::Stored;
 use crate::session::state::Happening;
 
@@ -59,6 +62,15 @@ impl Core {
             }) => {
                 let decision_id = Some(decision_id.to_owned());
                 self.refused_for(refusal.code);
+                // A refusal is an answer, too: what is in it is for the caller only once it is released.
+                self.review_read(
+                    &receipt,
+                    method,
+                    Reviewed::Read {
+                        ok: false,
+                        fresh: None,
+                    },
+                )?;
                 Err(CallError::Refused {
                     fault: DomainFault::from(&refusal),
                     decision_id,
@@ -82,30 +94,44 @@ impl Core {
         outcome::executor_error(error, decision_id)
     }
 
-    /// Has the answer of a read reviewed. One that comes after the session was stopped for good is nobody's (spec maka-cu §12.6
-    /// row 70); what merely holds a session up leaves it its answer, and buries the frame.
-    fn release(
+    /// Has the answer of a read reviewed, and says what it is held to.
+    ///
+    /// # Errors
+    /// The policy keeps it back.
+    fn review_read(
         &mut self,
         receipt: &Receipt,
-        fresh: Option<SnapshotRow>,
-    ) -> Result<String, CallError> {
-        let review = self
-            .parts
-            .judge
-            .review(receipt, Reviewed::Read { ok: true, fresh });
+        method: Method,
+        answer: Reviewed,
+    ) -> Result<Conditions, CallError> {
+        let can = |obligation: &Obligation| conditions::can(method, obligation);
+        let review = self.parts.judge.review_under(receipt, answer, &can);
         if review.disposition == Released::Quarantine {
             self.quarantine(&review);
         }
         match (review.disposition, review.refusal) {
             (Released::Release, _) => {
-                self.still_open()?;
-                Ok(receipt.decision_id().as_str().to_owned())
+                let all = receipt.obligations().iter().chain(&review.obligations);
+                Ok(Conditions::of(method, all))
             }
             (Released::Withhold | Released::Quarantine, Some(refusal)) => {
                 Err(CallError::Withheld(Box::new(refusal)))
             }
             (Released::Withhold | Released::Quarantine, None) => Err(CallError::SessionQuarantined),
         }
+    }
+
+    /// Releases the answer of a read. One that comes after the session was stopped for good is nobody's (spec maka-cu §12.6
+    /// row 70); what merely holds a session up leaves it its answer, and buries the frame.
+    fn release(
+        &mut self,
+        receipt: &Receipt,
+        method: Method,
+        fresh: Option<SnapshotRow>,
+    ) -> Result<Conditions, CallError> {
+        let conditions = self.review_read(receipt, method, Reviewed::Read { ok: true, fresh })?;
+        self.still_open()?;
+        Ok(conditions)
     }
 
     pub(crate) async fn apps(
@@ -115,13 +141,14 @@ impl Core {
         self.may_observe()?;
         self.ready(context).await?;
         let params = AppsListParams.to_value();
-        let (receipt, list) = self
+        let (receipt, mut list) = self
             .read(context, Method::AppsList, params, read_app_list)
             .await?;
-        Ok(Decided {
-            decision_id: self.release(&receipt, None)?,
-            value: list.apps,
-        })
+        let conditions = self.release(&receipt, Method::AppsList, None)?;
+        if conditions.redacts(&Redaction::AppNames) {
+            list.apps.iter_mut().for_each(|app| app.name = None);
+        }
+        Ok(decided(&receipt, &conditions, list.apps))
     }
 
     pub(crate) async fn windows(
@@ -134,13 +161,19 @@ impl Core {
             session: self.id.clone(),
         }
         .to_value();
-        let (receipt, list) = self
+        let (receipt, mut list) = self
             .read(context, Method::WindowList, params, read_window_list)
             .await?;
-        Ok(Decided {
-            decision_id: self.release(&receipt, None)?,
-            value: list.windows,
-        })
+        let conditions = self.release(&receipt, Method::WindowList, None)?;
+        for window in &mut list.windows {
+            if conditions.redacts(&Redaction::WindowTitles) {
+                window.title = None;
+            }
+            if conditions.redacts(&Redaction::WindowAppNames) {
+                window.app_name = None;
+            }
+        }
+        Ok(decided(&receipt, &conditions, list.windows))
     }
 
     pub(crate) async fn snapshot(
@@ -191,21 +224,17 @@ impl Core {
             .read(context, Method::Observe, params.to_value(), reader)
             .await?;
         let fresh = policy::fresh_row(&snapshot, self.id.as_str(), negotiated.generation);
-        let (mut frame, image) =
-            self.register(snapshot, call.image, &negotiated, Method::Observe)?;
-        let picture = &mut frame.picture;
-        self.inline(picture, image.as_ref(), call.image, Method::Observe)
-            .await?;
-        let decision_id = self.release(&receipt, Some(fresh))?;
+        let (frame, image) = self.register(snapshot, call.image, &negotiated, Method::Observe)?;
+        let conditions = self.release(&receipt, Method::Observe, Some(fresh))?;
+        let how = (call.image, Method::Observe);
+        let by = receipt.fingerprint();
+        let (frame, image) = self.meet_frame(&conditions, frame, image, how, by).await?;
         self.happened(Happening::Observed);
         // Not before the review: what is withheld must not be there to be fetched.
         if let Some(image) = image {
             self.images().add(image);
         }
-        Ok(Decided {
-            decision_id,
-            value: frame,
-        })
+        Ok(decided(&receipt, &conditions, frame))
     }
 
     /// The frontmost ordinary window on the screen. The list that tells is judged like any other.
@@ -244,18 +273,12 @@ impl Core {
         let ttl = Duration::from_millis(negotiated.handshake.limits.snapshot_ttl_ms);
         let file = source(&captured.image, &negotiated);
         let image = Stored::new(file, None, Instant::now() + ttl);
-        let mut picture = Picture {
-            info: Some(image.info.clone()),
-            data: None,
-            absence: None,
-        };
-        self.inline(
-            &mut picture,
-            Some(&image),
-            call.image,
-            Method::ScreenCapture,
-        )
-        .await?;
+        let conditions = self.release(&receipt, Method::ScreenCapture, None)?;
+        let method = Method::ScreenCapture;
+        let image = self.meet_image(&conditions, None, image, method).await?;
+        let mut picture = shown(image.as_ref());
+        self.inline(&mut picture, image.as_ref(), call.image, method)
+            .await?;
         let Millis(captured_unix_ms) = captured.captured_at;
         let size = PixelSize {
             width: captured.image.width_px,
@@ -274,9 +297,18 @@ impl Core {
             captured_unix_ms,
             displays,
         };
-        let decision_id = self.release(&receipt, None)?;
-        self.images().add(image);
-        Ok(Decided { decision_id, value })
+        if let Some(image) = image {
+            self.images().add(image);
+        }
+        Ok(decided(&receipt, &conditions, value))
+    }
+}
+
+fn decided<T>(receipt: &Receipt, conditions: &Conditions, value: T) -> Decided<T> {
+    Decided {
+        decision_id: receipt.decision_id().as_str().to_owned(),
+        value,
+        max_bytes: conditions.max_bytes,
     }
 }
 

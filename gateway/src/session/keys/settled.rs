@@ -25,6 +25,7 @@ pub(super) struct Settled {
     release_reason: Option<ReleaseReason>,
     dry_run: bool,
     replayed: bool,
+    max_bytes: Option<u64>,
 }
 
 /// What became of the frame that was wanted afterwards.
@@ -58,6 +59,7 @@ impl Settled {
             release_reason,
             dry_run,
             replayed,
+            max_bytes,
         } = outcome;
         let observed = match (&frame, observation_error) {
             (Some(_), _) => Observed::Frame,
@@ -79,6 +81,7 @@ impl Settled {
             release_reason,
             dry_run,
             replayed,
+            max_bytes,
         };
         (settled, frame)
     }
@@ -112,6 +115,7 @@ impl Settled {
             release_reason: self.release_reason,
             dry_run: self.dry_run,
             replayed: self.replayed,
+            max_bytes: self.max_bytes,
         }
     }
 }

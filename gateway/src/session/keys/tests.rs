@@ -79,6 +79,7 @@ fn an_outcome_is_repeated_to_the_letter() {
         release_reason: Some(ReleaseReason::ChildExit),
         dry_run: false,
         replayed: false,
+        max_bytes: None,
     };
     let plain = DispatchOutcome {
         tool_call_id: key(2),
