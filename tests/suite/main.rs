@@ -28,6 +28,7 @@ mod pictures;
 mod points;
 mod policies;
 mod refusals;
+mod reviews;
 mod roles;
 mod serve;
 mod shutdown;
