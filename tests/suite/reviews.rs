@@ -2,13 +2,13 @@
 
 use integration_tests::{
     client::{Client, click, element, on_element, reason},
-    events::Watching,
+    events::{Watching, is_release},
     gateway::{Executor, GatewayOptions, GatewayProcess, Policy, Role},
     policy::{Says, TestPolicy},
 };
 use maka_proto::v1::{
     self, CaptureScreenRequest, ClearQuarantineRequest, DispatchRequest, ImageDelivery,
-    LaunchAppRequest, Outcome, SessionState, event::Event as What,
+    LaunchAppRequest, Outcome, ReleaseReason, SessionState, event::Event as What,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -184,6 +184,43 @@ async fn a_quarantine_is_opened_by_an_operator() {
         1,
         "the executor lives on"
     );
+    gateway.stop().await;
+}
+
+/// An executor that broke its protocol once closes a session; one that does so again in the same life is stopped, and the
+/// next one begins with a clean slate.
+#[tokio::test]
+async fn the_second_breach_of_a_generation_stops_the_executor() {
+    let policy = TestPolicy::new("strict").reviews("observe", Says::Breach);
+    let (gateway, agent, session_id) = start(policy, json!({})).await;
+    let mut watching = gateway.client(Role::Viewer).watch().await;
+    let other = agent.begin().await;
+    for session_id in [&session_id, &other] {
+        let withheld = agent.snapshot_app(session_id, APP).await;
+        let withheld = withheld.expect_err("it is not to be trusted");
+        assert_eq!(reason(&withheld), "policy.maka/outcome_dishonest");
+        assert!(quarantined(&mut watching).await);
+    }
+    watching
+        .until(|event| is_release(event, 1, ReleaseReason::ProtocolViolation).then_some(()))
+        .await;
+    watching.until_ready(2).await;
+    let third = agent.begin().await;
+    agent
+        .snapshot_app(&third, APP)
+        .await
+        .expect_err("once more");
+    assert!(quarantined(&mut watching).await);
+    let mut client = agent.computer_use.clone();
+    let request = v1::ListAppsRequest {
+        session_id: third,
+        ..Default::default()
+    };
+    client
+        .list_apps(request)
+        .await
+        .expect("the first breach of its life");
+    assert_eq!(gateway.received_count("host.hello"), 2);
     gateway.stop().await;
 }
 

@@ -18,6 +18,8 @@ pub enum Says {
     /// Require approval with the code `test.ask`, and with a grant allow under these obligations. On review: quarantine
     /// with the code `test.no`.
     Third(Vec<(&'static str, &'static str)>),
+    /// On review: quarantine with a code of the floor, which says that the executor broke its protocol.
+    Breach,
 }
 
 /// See the module.
@@ -76,6 +78,10 @@ impl Data {
             Says::No => {
                 let code = self.put(b"test.no");
                 self.verdict(1, code)
+            }
+            Says::Breach => {
+                let code = self.put(b"outcome_dishonest");
+                self.verdict(2, code)
             }
             Says::Third(obligations) => {
                 let code = self.put(third.as_bytes());

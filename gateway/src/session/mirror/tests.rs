@@ -146,6 +146,32 @@ fn rows_die_by_age_and_by_number() {
     assert_eq!(bench.state("never"), None);
 }
 
+/// A sealed frame is spent at once and for good, while what it shows is held until it would have died.
+#[test]
+fn a_sealed_row_is_spent_and_still_held() {
+    let mut bench = Bench::new();
+    bench.observe("one", 1);
+    bench.mirror.seal(&id("one"), by(1));
+    assert_eq!(bench.state("one"), Some(SnapshotState::Spent));
+    assert!(bench.mirror.holds(&id("one")) && bench.mirror.live().is_empty());
+    bench.mirror.reserve(&id("one"), by(2));
+    bench
+        .mirror
+        .settle(&id("one"), Settlement::LiveAgain, bench.now);
+    assert_eq!(
+        bench.state("one"),
+        Some(SnapshotState::Spent),
+        "nothing frees it"
+    );
+    bench.now += TTL;
+    assert_eq!(
+        bench.state("one"),
+        Some(SnapshotState::Spent),
+        "the first reason stays"
+    );
+    assert!(!bench.mirror.holds(&id("one")));
+}
+
 /// A frame that was old when it arrived does not live longer for that.
 #[test]
 fn age_at_arrival_counts() {

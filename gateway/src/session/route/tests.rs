@@ -96,6 +96,39 @@ fn session() -> SessionId {
     SessionId::try_new("s_1").unwrap()
 }
 
+/// What a policy permits alone is demanded by one path where the executor takes demands, is no demand where the action
+/// takes nothing else, and is not sent otherwise.
+#[test]
+fn permitted_paths_are_sent_or_nothing_is() {
+    let plan = |action: DispatchAction, capabilities: &Capabilities, only: &[Path]| {
+        let call = call(Tier::Ax, None, action);
+        plan_within(&session(), &call, capabilities, Some(only))
+    };
+    let both = [Path::AxAction, Path::AxSelect];
+    let open = plan(click(), &all(), &both);
+    assert_eq!(
+        (open.method, open.verdict),
+        (Method::DispatchElement, Verdict::Sendable)
+    );
+    let narrow = plan(click(), &generic_too(), &[Path::AxSelect]);
+    assert_eq!(
+        (narrow.method, narrow.verdict),
+        (Method::HostDispatch, Verdict::Sendable)
+    );
+    assert!(narrow.params.to_string().contains("ax_select"));
+    // Of three routes the tier has two; one of these is demanded.
+    let narrow = plan(
+        scroll(),
+        &generic_too(),
+        &[Path::AxAttribute, Path::CgEventPid],
+    );
+    assert!(narrow.params.to_string().contains("ax_attribute"));
+    for (capabilities, only) in [(all(), Path::AxAction), (generic_too(), Path::CgEventPid)] {
+        let refused = plan(click(), &capabilities, &[only]);
+        assert_eq!(refused.verdict, Verdict::Unsupported);
+    }
+}
+
 /// A demand is forwarded only when no route of the action can miss it.
 #[test]
 fn demands_are_forwarded_only_when_they_can_be_kept() {
