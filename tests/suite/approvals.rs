@@ -537,6 +537,46 @@ async fn a_read_is_approved_and_a_failure_uses_the_approval_up() {
     asking.gateway.stop().await;
 }
 
+/// E10: who decides is told how long a text is, and nobody and nothing is told the text, or what the window shows.
+#[tokio::test]
+async fn what_is_shown_holds_no_text() {
+    const TYPED: &str = "hunter2-approval-canary";
+    const TITLE: &str = "title-approval-canary";
+    const VALUE: &str = "value-approval-canary";
+    let mut options = options();
+    options.executor = Executor::Fake(json!({"world": {"title": TITLE, "value": VALUE}}));
+    let asking = Asking::start(options).await;
+    let frame = asking.agent.snapshot_app(&asking.session_id, APP).await;
+    let frame = frame.expect("a frame");
+    let field = element(&frame, "AXTextField", "Name");
+    let request = on_element(&asking.session_id, "type", &frame, field, set_value(TYPED));
+    let refused = asking
+        .agent
+        .dispatch(request)
+        .await
+        .expect_err("it needs approval");
+    approval_id(&refused);
+    let approvals = list(&asking.operator).await.approvals;
+    let shown = approvals.first().expect("it waits");
+    assert_eq!(
+        (shown.kind.as_str(), shown.text_length),
+        ("set_value", Some(23))
+    );
+    let bytes = prost::Message::encode_to_vec(shown);
+    let decisions = asking.gateway.decisions();
+    let decisions = Value::from(decisions).to_string();
+    for canary in [TYPED, TITLE, VALUE] {
+        let holds = |text: &[u8]| text.windows(canary.len()).any(|it| it == canary.as_bytes());
+        assert!(!holds(&bytes), "{canary} is shown");
+        assert!(!holds(decisions.as_bytes()), "{canary} is recorded");
+        assert!(
+            !holds(asking.gateway.log().as_bytes()),
+            "{canary} is logged"
+        );
+    }
+    asking.gateway.stop().await;
+}
+
 /// A watcher that comes later is told what waits; an agent sees its own, and nobody else's.
 #[tokio::test]
 async fn what_waits_is_part_of_the_present() {
