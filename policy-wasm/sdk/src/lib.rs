@@ -29,7 +29,7 @@
 //!
 //! Rules are ordinary functions over ordinary values, so `cargo test` runs them on the author's machine; `testing` has
 //! facts to begin with. The crate makes no decision of its own, with one exception: an action that is newer than the
-//! contract is refused by [`known`]. It has no clock, no files and no random numbers, because a policy has none.
+//! contract is refused by [`facts::known`]. It has no clock, no files and no random numbers, because a policy has none.
 
 #![deny(missing_docs)]
 
