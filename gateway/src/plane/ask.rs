@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use maka_policy_host::{
-    codes::DenyCode,
+    codes::{DenyCode, HostCode},
     combiner::{Combined, CombinedReview},
     digest::Digest,
     engine::Engine,
@@ -147,11 +147,11 @@ fn combined(set: &PolicySet, together: Together, is_repeated: bool) -> Said {
             (Decision::Allow, None, None, sorted(&obligations))
         }
         Together::Admit(Combined::Deny { by: at, code }) => by(Decision::Deny, at, &code),
-        Together::Admit(Combined::RequireApproval { by: at, codes }) => by(
-            Decision::RequireApproval,
-            at,
-            codes.first().map_or("", String::as_str),
-        ),
+        Together::Admit(Combined::RequireApproval { asking }) => match asking.first() {
+            Some((at, code)) => by(Decision::RequireApproval, *at, code),
+            // Nobody asks without being there.
+            None => host(HostCode::PolicyInternal),
+        },
         Together::Review(CombinedReview::Release(obligations)) => {
             (Decision::Release, None, None, sorted(&obligations))
         }

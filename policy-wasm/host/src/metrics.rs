@@ -283,7 +283,10 @@ const fn kind(code: HostCode) -> Option<&'static str> {
         // Counted by `decisions_unlogged_total`.
         HostCode::AuditUnavailable => None,
         // Ends of calls in which nothing failed.
-        HostCode::DuplicateAction | HostCode::ApprovalUnavailable => None,
+        HostCode::DuplicateAction
+        | HostCode::ApprovalUnavailable
+        | HostCode::ApprovalRejected
+        | HostCode::ApprovalsPending => None,
     }
 }
 
