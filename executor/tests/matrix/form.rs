@@ -15,8 +15,9 @@ use maka_cu_protocol::geometry::{ScreenPoint, ScreenRect};
 use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::roles;
 
-use crate::sides::{Screen, Sides};
+use crate::sides::Sides;
 use crate::table::{Cover, Outcome, Toolkit};
+use crate::watch::Watch;
 
 /// A failure to appear by then is a failure; the slowest program here takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ pub(crate) struct Form {
     pub(crate) desktop: LinuxDesktop,
     pub(crate) toolkit: Toolkit,
     pub(crate) key: WindowKey,
-    screen: Screen,
+    watch: Watch,
     /// Where the window was when the rows began.
     pub(crate) bounds: ScreenRect,
     _programs: Vec<Program>,
@@ -99,11 +100,11 @@ impl Form {
         };
         programs.push(python(&script));
         let front = window_of(&desktop, front).key;
-        let screen = Screen::connect();
+        let watch = Watch::connect();
         eventually("the window in front is active", || {
-            let sides = Sides::now(&desktop, &screen);
+            let sides = Sides::now(&desktop, &watch);
             let windows = desktop.windows(&soon()).unwrap();
-            (sides.active == Some(front.window_id) && windows[0].key == front).then_some(())
+            (sides.active == front.window_id && windows[0].key == front).then_some(())
         });
         let bounds = eventually("the form is where it was put", || {
             let bounds = window_of(&desktop, &title).bounds;
@@ -113,7 +114,7 @@ impl Form {
             desktop,
             toolkit,
             key,
-            screen,
+            watch,
             bounds,
             _programs: programs,
         };
@@ -122,7 +123,7 @@ impl Form {
     }
 
     pub(crate) fn sides(&self) -> Sides {
-        Sides::now(&self.desktop, &self.screen)
+        Sides::now(&self.desktop, &self.watch)
     }
 
     /// As it is listed now; `None` when it is not.

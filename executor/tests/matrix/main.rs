@@ -22,6 +22,8 @@ mod form;
 mod input;
 mod sides;
 mod table;
+#[path = "../linux/watch.rs"]
+mod watch;
 
 use std::env;
 use std::sync::{Mutex, PoisonError};
