@@ -47,6 +47,7 @@ mod reading;
 mod rerun;
 mod routes;
 mod scroll;
+mod second;
 mod selection;
 mod sent;
 mod toolkits;
@@ -76,6 +77,7 @@ use self::locate::Located;
 use self::lock::SessionBus;
 use self::node::{AccessibleNode, LinuxNode, WindowContext};
 use self::reader::Reader;
+use self::second::SecondPointer;
 use self::window::XWindow;
 use super::bitmap::Bitmap;
 use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
@@ -100,6 +102,8 @@ pub struct LinuxDesktop {
     apps: Apps,
     session: SessionBus,
     input: pointer::Input,
+    /// Only where it was asked for.
+    second: Option<SecondPointer>,
     /// `None` only while it is being dropped.
     runtime: Option<Runtime>,
 }
@@ -110,10 +114,12 @@ pub fn diagnose() -> Vec<Finding> {
     doctor::diagnose()
 }
 
-/// What the applications of this environment were told about accessibility.
+/// What the applications of this environment were told about accessibility, and what there is beyond the usual.
 #[must_use]
 pub fn notes() -> Vec<Note> {
-    toolkits::notes()
+    let mut notes = toolkits::notes();
+    notes.extend(doctor::connect().ok().map(|screen| second::note(&screen)));
+    notes
 }
 
 impl LinuxDesktop {
@@ -129,18 +135,27 @@ impl LinuxDesktop {
             runtime.shutdown_background();
             return Err(doctor::no_accessibility());
         }
-        let display = Display::start(screen).map_err(|_| StartRefusal {
-            missing: "no thread could be made for the X connection".to_owned(),
-            remedy: "raise the limit of processes of this user".to_owned(),
-        })?;
+        let display = Display::start(screen).map_err(|_| doctor::no_thread())?;
         Ok(Self {
             display,
             accessibility,
             apps: Apps::default(),
             session: SessionBus::default(),
             input: pointer::Input::default(),
+            second: None,
             runtime: Some(runtime),
         })
+    }
+
+    /// As [`Self::open`], and takes or makes a second pointer, by which points of windows are reached that hear nothing that
+    /// is sent to them. It stays on the display until the X server ends, where a second cursor shows it.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; also when the server gives no second pointer.
+    pub fn open_with_second_pointer() -> Result<Self, StartRefusal> {
+        let mut desktop = Self::open()?;
+        desktop.second = Some(SecondPointer::open()?);
+        Ok(desktop)
     }
 
     /// Runs bus calls on the calling thread. Each has its own time limit.
@@ -186,7 +201,7 @@ impl LinuxDesktop {
 
 impl Drop for LinuxDesktop {
     fn drop(&mut self) {
-        pointer::release_held(&self.display, &self.input);
+        pointer::release_held(self);
         // Waiting for a runtime inside another one is not allowed, and there is nothing to wait for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

@@ -15,6 +15,7 @@ mod pictures;
 mod refusals;
 mod rig;
 mod routes;
+mod second;
 mod stage;
 mod trees;
 mod typing;
