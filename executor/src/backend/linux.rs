@@ -57,7 +57,7 @@ mod window;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{Path, Permission, ScreenRecordingProbe};
@@ -93,6 +93,10 @@ use crate::deadline::Deadline;
 /// A program registers with the accessibility bus while it starts; until it is this old (in hundredths of a second), a
 /// window whose program is not there yet is asked for again rather than called one without a tree.
 const REGISTERS_WITHIN: u64 = 200;
+
+/// A program that has answered nothing for so long is busy with something else, as one whose handler waits for a dialog. Its
+/// window is shown as one that has more in it than can be told, so that points of it can be used.
+const SILENT_FOR: Duration = Duration::from_secs(2);
 
 /// The desktop that `DISPLAY` and the session bus name.
 #[derive(Debug)]
@@ -352,17 +356,32 @@ impl Backend for LinuxDesktop {
             .position(|window| window.id == id)
             .ok_or(BackendError::WindowGone)?;
         let bus = self.bus(deadline)?;
-        let located = self.within(
-            deadline,
-            locate::locate(
-                &self.accessibility,
-                &bus,
-                key.pid,
-                &of_process,
-                wanted,
+        let silent_at = Instant::now() + SILENT_FOR;
+        let located = loop {
+            let located = self.within(
                 deadline,
-            ),
-        )?;
+                locate::locate(
+                    &self.accessibility,
+                    &bus,
+                    key.pid,
+                    &of_process,
+                    wanted,
+                    deadline,
+                ),
+            )?;
+            match located {
+                // A busy program leaves a question out now and then.
+                Err(CallError::Timeout) if Instant::now() < silent_at => {}
+                located => break located,
+            }
+        };
+        if matches!(located, Err(CallError::Timeout)) {
+            let context = WindowContext {
+                window: id,
+                toolkit: Toolkit::ScreenBased,
+            };
+            return Ok(Some(NodeRef::new(LinuxNode::Silent(context))));
+        }
         match located.map_err(no_bus)? {
             Located::Root { object, toolkit } => {
                 let context = Arc::new(WindowContext {
@@ -396,8 +415,10 @@ impl Backend for LinuxDesktop {
         root: &NodeRef,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
-        let Some(LinuxNode::Accessible(root)) = root.downcast() else {
-            return Ok(None);
+        let root = match root.downcast() {
+            Some(LinuxNode::Accessible(root)) => root,
+            Some(LinuxNode::Window(_)) | None => return Ok(None),
+            Some(LinuxNode::Silent(_)) => return Err(BackendError::Timeout),
         };
         let bus = self.bus(deadline)?;
         let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
@@ -432,9 +453,10 @@ impl Backend for LinuxDesktop {
             .downcast::<LinuxNode>()
             .ok_or(BackendError::Unsupported)?
         {
-            LinuxNode::Window(context) => Ok(RawTree {
-                nodes: vec![self.window_node(context, &for_root)?],
-                truncated_elements: false,
+            node @ (LinuxNode::Window(context) | LinuxNode::Silent(context)) => Ok(RawTree {
+                nodes: vec![self.window_node(node, context, &for_root)?],
+                // There is more in it, and nobody tells what.
+                truncated_elements: matches!(node, LinuxNode::Silent(_)),
                 truncated_depth: false,
             }),
             LinuxNode::Accessible(root) => {
@@ -461,8 +483,8 @@ impl Backend for LinuxDesktop {
                 .downcast::<LinuxNode>()
                 .ok_or(BackendError::Unsupported)?
             {
-                LinuxNode::Window(context) => {
-                    answers[index] = match self.window_node(context, deadline) {
+                node @ (LinuxNode::Window(context) | LinuxNode::Silent(context)) => {
+                    answers[index] = match self.window_node(node, context, deadline) {
                         Ok(node) => Some(node),
                         Err(BackendError::WindowGone) => None,
                         Err(error) => return Err(error),
@@ -517,7 +539,7 @@ impl Backend for LinuxDesktop {
             .downcast::<LinuxNode>()
             .ok_or(BackendError::Unsupported)?
         {
-            LinuxNode::Window(_) => Ok(Some(command.usual_path())),
+            LinuxNode::Window(_) | LinuxNode::Silent(_) => Ok(Some(command.usual_path())),
             LinuxNode::Accessible(node) => {
                 let bus = self.bus(deadline)?;
                 Ok(self.block_on(input::mechanism(&bus, node, command, deadline)))
@@ -534,7 +556,7 @@ impl Backend for LinuxDesktop {
             .downcast::<LinuxNode>()
             .ok_or(BackendError::Unsupported)?
         {
-            LinuxNode::Window(_) => Ok(None),
+            LinuxNode::Window(_) | LinuxNode::Silent(_) => Ok(None),
             LinuxNode::Accessible(node) => {
                 let bus = self.bus(deadline)?;
                 self.block_on(selection::selected(&bus, node, deadline))
@@ -579,7 +601,7 @@ impl Backend for LinuxDesktop {
     ) -> Result<bool, PerformError> {
         match node.downcast() {
             Some(LinuxNode::Accessible(node)) => focus::focus(self, node, route, deadline),
-            Some(LinuxNode::Window(context)) => {
+            Some(LinuxNode::Window(context) | LinuxNode::Silent(context)) => {
                 focus::focus_window(self, context.window, route, deadline)
             }
             None => Ok(false),

@@ -6,7 +6,7 @@ use maka_cu::backend::linux::LinuxDesktop;
 use maka_cu::backend::perform::Performed;
 use maka_cu::backend::tree::{NodeRef, RawNode, RawTree};
 use maka_cu_protocol::action::Pages;
-use maka_cu_protocol::geometry::WindowPoint;
+use maka_cu_protocol::geometry::{WindowPoint, WindowRect};
 use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::keys::{Key, Printable};
 use maka_cu_protocol::sets::{Direction, Modifier, MouseButton};
@@ -118,12 +118,7 @@ impl Rig {
     }
 
     pub(crate) fn middle(&self, name: &str) -> WindowPoint {
-        let frame = self.named(name).frame.unwrap();
-        let (x, y) = (
-            frame.x() + frame.width() / 2.0,
-            frame.y() + frame.height() / 2.0,
-        );
-        WindowPoint::try_new(x, y).unwrap()
+        middle_of(self.named(name).frame.unwrap())
     }
 
     pub(crate) fn reach(&self, gesture: Gesture, at: WindowPoint) -> Reach {
@@ -156,6 +151,14 @@ impl Rig {
                 .then_some(())
         });
     }
+}
+
+pub(crate) fn middle_of(frame: WindowRect) -> WindowPoint {
+    let (x, y) = (
+        frame.x() + frame.width() / 2.0,
+        frame.y() + frame.height() / 2.0,
+    );
+    WindowPoint::try_new(x, y).unwrap()
 }
 
 pub(crate) const CLICK: Gesture = Gesture::Click {

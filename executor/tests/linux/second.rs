@@ -75,6 +75,7 @@ fn programs_that_hear_devices_only_are_reached_in_the_background() {
             assert_eq!(rig.observer.look(), before, "{form}");
             assert_eq!(rig.observer.held(), NOTHING, "{form}");
             assert_eq!(down(&rig.observer), 0, "{form}");
+            assert_eq!(rig.desktop.user_active(&soon()), Ok(false), "{form}");
         }
     });
 }

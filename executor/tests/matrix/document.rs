@@ -53,10 +53,11 @@ const LIMITS: &str = "
 
 - Keys by `cg_event_pid` want `focusPolicy: acquire`. Qt tells of no focused element in a window that is in the background, so
   `require` is refused there.
-- A handler of a GTK 3 program that runs a modal dialog inside itself (`gtk_dialog_run`) stops its accessibility until the
-  dialog is closed: observing it is refused with `timeout`. Operate such a button at a point instead of by `click`.
-- GTK 4.8 programs built on GtkApplication do not always join the accessibility bus. Such a window has one element, which
-  stands for the window; points and keys still reach it with permission.
+- A handler of a GTK 3 program that runs a modal dialog inside itself (`gtk_dialog_run`), and was called by `click`, stops the
+  program's accessibility until the dialog is closed. Windows of a program that answers nothing for two seconds have one
+  element, which stands for the window, and are told to be truncated: points of them, as of the dialog, can be used.
+- GTK 4.8 programs built on GtkApplication join the accessibility bus about a second after their window is there, on a busy
+  machine later. Until then such a window has one element, which stands for it; observe it again.
 - A window is `window_gone` to an observation for up to two seconds after its program has started, until it has joined the
   accessibility bus or is known not to.
 - Two clicks on one spot within 400 ms are a double click to a program, as those of a person are.

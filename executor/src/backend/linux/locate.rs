@@ -4,8 +4,8 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::accessibility::{APPLICATION, Accessibility};
-use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
+use super::accessibility::Accessibility;
+use super::bus::{Bus, CallError, ObjectRef};
 use super::frame::{Extents, Toolkit};
 use super::matching::{AccessibleSide, WindowSide, choose};
 use super::reader::{IN_FLIGHT, Reader};
@@ -44,7 +44,7 @@ pub(super) async fn locate(
     }
     let mut tops = Vec::new();
     for application in &applications {
-        let toolkit = toolkit_of(bus, application).await?;
+        let toolkit = accessibility.toolkit_of(bus, application).await?;
         tops.extend(top_levels(bus, application, toolkit, deadline).await?);
     }
     let sides: Vec<AccessibleSide<'_>> = tops
@@ -124,30 +124,13 @@ pub(super) async fn toolkit(
 ) -> Result<Option<Toolkit>, CallError> {
     let mut found = None;
     for application in accessibility.applications_of(bus, pid).await? {
-        let toolkit = toolkit_of(bus, &application).await?;
+        let toolkit = accessibility.toolkit_of(bus, &application).await?;
         if found.is_some_and(|found| found != toolkit) {
             return Ok(None);
         }
         found = Some(toolkit);
     }
     Ok(found)
-}
-
-async fn toolkit_of(bus: &Bus, application: &ObjectRef) -> Result<Toolkit, CallError> {
-    let text = async |name| match bus
-        .property(application, APPLICATION, name, CALL_TIMEOUT)
-        .await
-    {
-        Ok(value) => Ok(String::try_from(value).unwrap_or_default()),
-        Err(error @ (CallError::Timeout | CallError::Lost)) => Err(error),
-        Err(CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed) => {
-            Ok(String::new())
-        }
-    };
-    Ok(Toolkit::recognise(
-        &text("ToolkitName").await?,
-        &text("Version").await?,
-    ))
 }
 
 /// The menu bar below a window's accessible. Goes level by level, each level side by side, so that one control that does not

@@ -407,7 +407,7 @@ fn is_believed(desktop: &LinuxDesktop, key: WindowKey, deadline: &Deadline) -> b
     let root = desktop.window_root(key, &patience).ok().flatten();
     match root.as_ref().and_then(NodeRef::downcast) {
         Some(LinuxNode::Accessible(root)) => shows_active(desktop, root, &patience),
-        Some(LinuxNode::Window(_)) | None => false,
+        Some(LinuxNode::Window(_) | LinuxNode::Silent(_)) | None => false,
     }
 }
 

@@ -47,9 +47,10 @@ impl LinuxDesktop {
         ))
     }
 
-    /// The one node of a window without a tree.
+    /// The one node of a window without a tree, which `node` stands for.
     pub(super) fn window_node(
         &self,
+        node: &LinuxNode,
         context: &WindowContext,
         deadline: &Deadline,
     ) -> Result<RawNode, BackendError> {
@@ -79,7 +80,12 @@ impl LinuxDesktop {
             sibling_index: 0,
             parent: None,
             depth: 0,
-            node_ref: NodeRef::new(LinuxNode::Window(context.clone())),
+            node_ref: NodeRef::new(match node {
+                LinuxNode::Silent(_) => LinuxNode::Silent(context.clone()),
+                LinuxNode::Window(_) | LinuxNode::Accessible(_) => {
+                    LinuxNode::Window(context.clone())
+                }
+            }),
         })
     }
 

@@ -5,6 +5,7 @@
 
 use maka_cu_protocol::ids::WindowKey;
 
+use super::bus::CallError;
 use super::display::{Area, Screen, unreadable};
 use super::frame::Toolkit;
 use super::locate;
@@ -190,7 +191,12 @@ impl LinuxDesktop {
     ) -> Result<Listener, BackendError> {
         let bus = self.bus(deadline)?;
         let toolkit = locate::toolkit(&self.accessibility, &bus, key.pid);
-        Ok(match self.within(deadline, toolkit)?.map_err(no_bus)? {
+        let toolkit = match self.within(deadline, toolkit)? {
+            // It does not answer now and never did. What cannot be known is sent nothing.
+            Err(CallError::Timeout) => return Ok(Listener::Other),
+            toolkit => toolkit.map_err(no_bus)?,
+        };
+        Ok(match toolkit {
             Some(Toolkit::Qt) => Listener::Qt,
             Some(Toolkit::Chromium) => Listener::Chromium,
             Some(Toolkit::Gtk3) if was_given(key.pid, CORE_EVENTS_VARIABLE) => Listener::Gtk3Core,

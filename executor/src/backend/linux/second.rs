@@ -18,9 +18,7 @@
 use std::time::Duration;
 
 use maka_cu_protocol::geometry::WindowPoint;
-use x11rb::connection::Connection as _;
 use x11rb::errors::ReplyError;
-use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{
     ConnectionExt as _, Device, DeviceId, DeviceType, EventMode, GrabMode22, GrabOwner, GrabType,
     HierarchyChange, HierarchyChangeData, HierarchyChangeDataAddMaster, XIEventMask,
@@ -506,16 +504,8 @@ impl Screen {
 
     /// Gives a press that the shield holds back to the window, as if there were no shield.
     fn hand_on(&self, device: DeviceId) -> Result<(), BackendError> {
-        let mut at = CURRENT_TIME;
-        while let Some(event) = self.connection.poll_for_event().map_err(unreadable)? {
-            if let Event::XinputButtonPress(press) = event
-                && press.deviceid == device
-            {
-                at = press.time;
-            }
-        }
         self.connection
-            .xinput_xi_allow_events(at, device, EventMode::REPLAY_DEVICE, 0, NONE)
+            .xinput_xi_allow_events(CURRENT_TIME, device, EventMode::REPLAY_DEVICE, 0, NONE)
             .map_err(unreadable)?
             .check()
             .map_err(unreadable)
