@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
+mod calculator;
 mod held;
 mod hung;
 mod launches;
