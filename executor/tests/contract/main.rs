@@ -20,6 +20,8 @@ mod handshake;
 mod images;
 mod keys;
 mod launches;
+#[cfg(target_os = "linux")]
+mod long_text;
 mod observing;
 mod points;
 mod requests;
