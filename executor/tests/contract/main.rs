@@ -20,10 +20,10 @@ mod handshake;
 mod images;
 mod keys;
 mod launches;
-#[cfg(target_os = "linux")]
-mod long_text;
 mod observing;
 mod points;
+#[cfg(target_os = "linux")]
+mod real_forms;
 mod requests;
 mod shutdown;
 mod snapshots;
