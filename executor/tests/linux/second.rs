@@ -13,7 +13,10 @@ use maka_cu::deadline::Deadline;
 use maka_cu_protocol::geometry::WindowPoint;
 use maka_cu_protocol::sets::{Direction, Path};
 use tokio_util::sync::CancellationToken;
-use x11rb::protocol::xinput::{ConnectionExt as _, Device, DeviceId};
+use x11rb::protocol::xinput::{
+    ChangeMode, ConnectionExt as _, Device, DeviceId, HierarchyChange, HierarchyChangeData,
+    HierarchyChangeDataRemoveMaster,
+};
 
 use crate::rig::{CLICK, NOTHING, Observer, Rig, wheel};
 use crate::stage::{Program, eventually, inside, soon, window_of};
@@ -266,5 +269,52 @@ fn a_killed_executor_leaves_the_pointer_to_the_next() {
         rig.shows("pad wheel down");
         assert_eq!(rig.observer.look(), before);
         assert_eq!(rig.observer.held(), NOTHING);
+    });
+}
+
+/// Where somebody took the pointer away, nothing is sent: it would be the person's pointer that moves.
+#[test]
+fn without_the_pointer_nothing_is_sent() {
+    inside("second::without_the_pointer_nothing_is_sent", || {
+        // GTK 4 would end.
+        let rig = rig("gtk3");
+        let before = rig.observer.look();
+        let pad = rig.middle("Pad");
+        assert_eq!(rig.reach(CLICK, pad), Reach::Window);
+        let [device] = devices(&rig.observer, "maka pointer")[..] else {
+            panic!("there is one second pointer")
+        };
+        let away = HierarchyChange {
+            len: 3,
+            data: HierarchyChangeData::RemoveMaster(HierarchyChangeDataRemoveMaster {
+                deviceid: device,
+                return_mode: ChangeMode::FLOAT,
+                return_pointer: 0,
+                return_keyboard: 0,
+            }),
+        };
+        let changed = rig
+            .observer
+            .0
+            .connection
+            .xinput_xi_change_hierarchy(&[away]);
+        changed.unwrap().check().unwrap();
+        assert_eq!(rig.reach(CLICK, pad), Reach::GlobalOnly);
+        // Also for whoever asked before it went.
+        let command = PointCommand {
+            gesture: CLICK,
+            at: pad,
+        };
+        let done = rig
+            .desktop
+            .point(rig.window, &command, InputRoute::Window, &soon());
+        let refused = PerformError::Refused {
+            path: Path::CgEventPid,
+        };
+        assert_eq!(done, Err(refused));
+        assert_eq!(rig.observer.look(), before);
+        // The next executor makes it anew.
+        drop(LinuxDesktop::open_with_second_pointer().unwrap());
+        assert_eq!(devices(&rig.observer, "maka pointer").len(), 1);
     });
 }

@@ -159,8 +159,12 @@ pub(super) fn reach(
     }
     let listener = desktop.listener(key, deadline)?;
     if !listener.hears(&command.gesture) {
-        let second = desktop.second.is_some() && listener.hears_second(&command.gesture);
-        return Ok(means.reach(second && is_open_for_second(desktop, key, command, deadline)?));
+        let second = desktop.second.as_ref();
+        let second = second.filter(|_| listener.hears_second(&command.gesture));
+        let is_open = second
+            .map(|second| is_open_for_second(desktop, second, key, command, deadline))
+            .transpose()?;
+        return Ok(means.reach(is_open.unwrap_or(false)));
     }
     let hidden = listener.sleeps_when_hidden()
         && desktop.display.ask(deadline, move |screen| {
@@ -171,17 +175,19 @@ pub(super) fn reach(
     Ok(means.reach(!hidden))
 }
 
-/// Whether the second pointer can begin a gesture there unnoticed: under a window manager that the shield holds off, with
-/// nothing above the points. Where a drag ends counts as well, so that it ends in what was seen.
+/// Whether the second pointer can begin a gesture there unnoticed: it still exists, under a window manager that the shield
+/// holds off, with nothing above the points. Where a drag ends counts as well, so that it ends in what was seen.
 fn is_open_for_second(
     desktop: &LinuxDesktop,
+    second: &SecondPointer,
     key: WindowKey,
     command: &PointCommand,
     deadline: &Deadline,
 ) -> Result<bool, BackendError> {
     let (at, from) = (command.at, command.gesture.start());
+    let device = second.device();
     desktop.display.ask(deadline, move |screen| {
-        if !screen.shields().map_err(unreadable)? {
+        if screen.second_pointer()? != Some(device) || !screen.shields().map_err(unreadable)? {
             return Ok(false);
         }
         for at in std::iter::once(at).chain(from) {

@@ -112,15 +112,29 @@ impl SecondPointer {
         Ok(second)
     }
 
+    /// Its number, for as long as it is there.
+    pub(super) const fn device(&self) -> DeviceId {
+        self.device
+    }
+
     /// Waits until nobody else uses it.
     ///
     /// # Errors
     /// [`BackendError::Refused`] when somebody does until the time is over.
     fn take(&self, deadline: &Deadline) -> Result<(), BackendError> {
-        let device = self.device;
         let patience = deadline.at_most(TAKEN_WITHIN);
+        let taken = self.try_until(&patience);
+        if taken.is_err() {
+            // A question that was given up may still be answered, and then nobody would know that it was taken.
+            self.give_back();
+        }
+        taken
+    }
+
+    fn try_until(&self, patience: &Deadline) -> Result<(), BackendError> {
+        let device = self.device;
         loop {
-            let taken = self.display.ask(&patience, move |screen| {
+            let taken = self.display.ask(patience, move |screen| {
                 if !screen.take_token()? {
                     return Ok(false);
                 }
@@ -343,7 +357,7 @@ impl Screen {
     }
 
     /// The device of that name; of several, the one that everybody finds.
-    fn second_pointer(&self) -> Result<Option<DeviceId>, BackendError> {
+    pub(super) fn second_pointer(&self) -> Result<Option<DeviceId>, BackendError> {
         let devices = self
             .connection
             .xinput_xi_query_device(Device::ALL_MASTER)
