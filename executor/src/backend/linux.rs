@@ -37,6 +37,7 @@ mod keysym;
 mod listing;
 mod locate;
 mod lock;
+mod master;
 mod matching;
 mod node;
 mod pointer;
@@ -57,7 +58,7 @@ mod window;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{Path, Permission, ScreenRecordingProbe};
@@ -71,13 +72,11 @@ use self::accessibility::Accessibility;
 use self::apps::{Apps, Launch};
 use self::bus::{Bus, CallError};
 use self::display::{Area, Display, Monitor, unreadable};
-use self::frame::Toolkit;
 use self::listing::main_area;
-use self::locate::Located;
 use self::lock::SessionBus;
-use self::node::{AccessibleNode, LinuxNode, WindowContext};
+use self::master::SecondPointer;
+use self::node::{AccessibleNode, LinuxNode};
 use self::reader::Reader;
-use self::second::SecondPointer;
 use self::window::XWindow;
 use super::bitmap::Bitmap;
 use super::desktop::{PermissionPrompt, Permissions, ProcessStart, RunningApp, WindowInfo};
@@ -89,14 +88,6 @@ use super::perform::{ElementCommand, PerformError, Performed};
 use super::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 use super::{Backend, BackendCapabilities, BackendKind};
 use crate::deadline::Deadline;
-
-/// A program registers with the accessibility bus while it starts; until it is this old (in hundredths of a second), a
-/// window whose program is not there yet is asked for again rather than called one without a tree.
-const REGISTERS_WITHIN: u64 = 200;
-
-/// A program that has answered nothing for so long is busy with something else, as one whose handler waits for a dialog. Its
-/// window is shown as one that has more in it than can be told, so that points of it can be used.
-const SILENT_FOR: Duration = Duration::from_secs(2);
 
 /// The desktop that `DISPLAY` and the session bus name.
 #[derive(Debug)]
@@ -122,7 +113,7 @@ pub fn diagnose() -> Vec<Finding> {
 #[must_use]
 pub fn notes() -> Vec<Note> {
     let mut notes = toolkits::notes();
-    notes.extend(doctor::connect().ok().map(|screen| second::note(&screen)));
+    notes.extend(doctor::connect().ok().map(|screen| master::note(&screen)));
     notes
 }
 
@@ -338,76 +329,7 @@ impl Backend for LinuxDesktop {
         key: WindowKey,
         deadline: &Deadline,
     ) -> Result<Option<NodeRef>, BackendError> {
-        let id = key.window_id;
-        let windows = self.display.ask(deadline, move |screen| {
-            let windows = screen.windows().map_err(unreadable)?;
-            // From now on its pixels are kept, so that a picture asked for later is complete.
-            if windows.iter().any(|window| window.id == id) {
-                screen.redirect(id).map_err(unreadable)?;
-            }
-            Ok(windows)
-        })?;
-        let of_process: Vec<XWindow> = windows
-            .into_iter()
-            .filter(|window| window.pid == Some(key.pid))
-            .collect();
-        let wanted = of_process
-            .iter()
-            .position(|window| window.id == id)
-            .ok_or(BackendError::WindowGone)?;
-        let bus = self.bus(deadline)?;
-        let silent_at = Instant::now() + SILENT_FOR;
-        let located = loop {
-            let located = self.within(
-                deadline,
-                locate::locate(
-                    &self.accessibility,
-                    &bus,
-                    key.pid,
-                    &of_process,
-                    wanted,
-                    deadline,
-                ),
-            )?;
-            match located {
-                // A busy program leaves a question out now and then.
-                Err(CallError::Timeout) if Instant::now() < silent_at => {}
-                located => break located,
-            }
-        };
-        if matches!(located, Err(CallError::Timeout)) {
-            let context = WindowContext {
-                window: id,
-                toolkit: Toolkit::ScreenBased,
-            };
-            return Ok(Some(NodeRef::new(LinuxNode::Silent(context))));
-        }
-        match located.map_err(no_bus)? {
-            Located::Root { object, toolkit } => {
-                let context = Arc::new(WindowContext {
-                    window: id,
-                    toolkit,
-                });
-                let node = AccessibleNode {
-                    object,
-                    context,
-                    parent: None,
-                    in_menu: false,
-                };
-                Ok(Some(NodeRef::new(LinuxNode::Accessible(Arc::new(node)))))
-            }
-            Located::NoMatch => Ok(None),
-            Located::NoApplication => {
-                let process = process::process(key.pid).ok_or(BackendError::WindowGone)?;
-                let settled =
-                    process::age_ticks(&process).is_none_or(|age| age >= REGISTERS_WITHIN);
-                let context = WindowContext {
-                    window: id,
-                    toolkit: Toolkit::ScreenBased,
-                };
-                Ok(settled.then(|| NodeRef::new(LinuxNode::Window(context))))
-            }
-        }
+        self.root_of(key, deadline)
     }
 
     fn menu_bar(

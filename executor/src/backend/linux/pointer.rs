@@ -13,9 +13,10 @@ use super::LinuxDesktop;
 use super::display::{Area, Display, unreadable};
 use super::front::{Before, RealHand, bring, give_back, look};
 use super::hand::{Button, Halt, Hand as _, make};
+use super::master::SecondPointer;
 use super::node::{AccessibleNode, LinuxNode};
 use super::reader::Reader;
-use super::second::{SecondHand, SecondPointer};
+use super::second::{SecondHand, is_open_for_second};
 use super::sent::{Grip, SentHand};
 use super::vocabulary::State;
 use crate::backend::Backend as _;
@@ -162,7 +163,7 @@ pub(super) fn reach(
         let second = desktop.second.as_ref();
         let second = second.filter(|_| listener.hears_second(&command.gesture));
         let is_open = second
-            .map(|second| is_open_for_second(desktop, second, key, command, deadline))
+            .map(|second| is_open_for_second(&desktop.display, second, key, command, deadline))
             .transpose()?;
         return Ok(means.reach(is_open.unwrap_or(false)));
     }
@@ -173,30 +174,6 @@ pub(super) fn reach(
             screen.is_hidden(&windows, place.ok_or(BackendError::WindowGone)?)
         })?;
     Ok(means.reach(!hidden))
-}
-
-/// Whether the second pointer can begin a gesture there unnoticed: it still exists, under a window manager that the shield
-/// holds off, with nothing above the points. Where a drag ends counts as well, so that it ends in what was seen.
-fn is_open_for_second(
-    desktop: &LinuxDesktop,
-    second: &SecondPointer,
-    key: WindowKey,
-    command: &PointCommand,
-    deadline: &Deadline,
-) -> Result<bool, BackendError> {
-    let (at, from) = (command.at, command.gesture.start());
-    let device = second.device();
-    desktop.display.ask(deadline, move |screen| {
-        if screen.second_pointer()? != Some(device) || !screen.shields().map_err(unreadable)? {
-            return Ok(false);
-        }
-        for at in std::iter::once(at).chain(from) {
-            if !screen.is_open_at(key.window_id, at)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })
 }
 
 /// What makes a gesture that takes this route. What nothing is known to make was not to be asked for, and is sent.
