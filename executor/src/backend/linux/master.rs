@@ -147,32 +147,27 @@ impl SecondPointer {
 
 /// What is known of it from here, for a person who thinks about switching it on.
 pub(super) fn note(screen: &Screen) -> Note {
-    let note = |found: &str, advice: Option<&str>| Note {
+    // None of it is in anybody's way, so there is nothing to advise.
+    let note = |found: &str| Note {
         name: "second pointer",
         found: found.to_owned(),
-        advice: advice.map(str::to_owned),
+        advice: None,
     };
     if !screen.may_have_second_pointer() {
         return note(
             "not supported here: it takes XInput 2.2, XTEST, and a server that is not Xwayland",
-            None,
         );
     }
     let managed = screen.shields().unwrap_or(false);
     match (screen.second_pointer(), managed) {
-        (Err(_), _) => note("not known", None),
+        (Err(_), _) => note("not known"),
         (_, false) => note(
             "supported by the server, not under this window manager: it was measured with openbox and xfwm4",
-            None,
         ),
-        (Ok(Some(_)), true) => note("on: an executor of this display has made it", None),
+        (Ok(Some(_)), true) => note("on: an executor of this display has made it"),
         (Ok(None), true) => note(
-            "supported, and off: points of GTK 4 windows, and of GTK 3 windows that were not started from here, need the \
-             person's pointer",
-            Some(
-                "`maka-cu host --second-pointer` reaches them in the background; it draws a second cursor, which stays \
-                 until the X server ends",
-            ),
+            "supported, and off: `maka-cu host --second-pointer` reaches points of GTK 4 windows, and of GTK 3 windows that \
+             were not started from here, in the background; it draws a second cursor, which stays until the X server ends",
         ),
     }
 }
