@@ -57,13 +57,20 @@ pub enum BackendKind {
     Macos,
     /// An X11 desktop with AT-SPI.
     Linux,
+    /// A Wayland desktop, through AT-SPI alone.
+    Wayland,
     /// The embedded desktop, described by a scenario.
     VirtualDesktop,
 }
 
 impl BackendKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Macos, Self::Linux, Self::VirtualDesktop];
+    pub const ALL: [Self; 4] = [
+        Self::Macos,
+        Self::Linux,
+        Self::Wayland,
+        Self::VirtualDesktop,
+    ];
 
     /// The name used on the command line and in logs.
     #[must_use]
@@ -71,6 +78,7 @@ impl BackendKind {
         match self {
             Self::Macos => "macos",
             Self::Linux => "linux",
+            Self::Wayland => "wayland",
             Self::VirtualDesktop => "virtual",
         }
     }
@@ -93,7 +101,8 @@ pub struct BackendCapabilities {
     pub point_actions: Vec<PointActionKind>,
     /// Key actions; empty when no key input is offered.
     pub key_actions: Vec<KeyActionKind>,
-    /// Formats in which images can be written. The portable code encodes, so this is normally PNG alone.
+    /// Formats in which images can be written. The portable code encodes, so this is normally PNG alone; empty where the
+    /// desktop gives no pictures, and then no capture is asked for with a snapshot.
     pub image_formats: Vec<ImageFormat>,
 }
 
@@ -128,7 +137,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`].
     fn applications(&self, deadline: &Deadline) -> Result<Vec<RunningApp>, BackendError>;
 
-    /// The attached displays, main display first. Never empty on success.
+    /// The attached displays, main display first. Empty only where windows have no place on them that could be told.
     ///
     /// # Errors
     /// [`BackendError::CaptureFailed`], [`BackendError::Timeout`].

@@ -93,7 +93,7 @@ Examples:
         "0   shown"
         "64  wrong arguments"
         "66  that application or window is not there, or not the only one of that name"
-        "69  there is no desktop of the wanted kind"
+        "69  there is no desktop of the wanted kind, or it gives no pictures"
         "71  the system gives no random numbers"
         "73  the picture or the output cannot be written"
         "75  the window could not be read now"
@@ -216,7 +216,8 @@ impl SnapshotOptions {
 /// Which desktop to drive.
 #[derive(Debug, Args)]
 pub struct DesktopOptions {
-    /// The back end. Without it, the real desktop of this platform; never the virtual one.
+    /// The back end: `linux` is X11, `wayland` works through accessibility alone. Without it, the real desktop of this
+    /// session; never the virtual one.
     #[arg(long, value_enum)]
     pub back_end: Option<BackendKind>,
     /// The scenario of the virtual desktop, a TOML file. Without it, the built-in desktop.
@@ -237,7 +238,10 @@ impl DesktopOptions {
     pub fn check(&self) -> Result<(), DesktopMisused> {
         match (&self.desktop, self.back_end) {
             (None, _) | (Some(_), Some(BackendKind::VirtualDesktop)) => Ok(()),
-            (Some(_), None | Some(BackendKind::Macos | BackendKind::Linux)) => Err(DesktopMisused),
+            (
+                Some(_),
+                None | Some(BackendKind::Macos | BackendKind::Linux | BackendKind::Wayland),
+            ) => Err(DesktopMisused),
         }
     }
 }

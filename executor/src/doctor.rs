@@ -105,6 +105,7 @@ impl Abilities {
     /// What the desktop answers now, and findings about what it withholds.
     fn of(backend: &dyn Backend) -> (Self, Vec<Finding>) {
         let within = || Deadline::within(LIST_BUDGET);
+        let capabilities = offered(backend, false);
         let permissions = backend.permissions(PermissionPrompt::Never, &within()).ok();
         let locked = backend.screen_locked(&within()).ok();
         let windows = backend.windows(&within()).ok();
@@ -121,18 +122,26 @@ impl Abilities {
                 ("granted", "missing: no controls can be read"),
                 "grant it to the program that starts this one, in the system's privacy settings",
             ));
-            findings.push(finding(
-                "screen recording permission",
-                permissions.screen_recording,
-                ("granted", "missing: there are no pictures"),
-                "grant it to the program that starts this one, in the system's privacy settings",
-            ));
+            // Where there are no pictures at all there is nothing to grant; a note says why.
+            if !capabilities.image_formats.is_empty() {
+                findings.push(finding(
+                    "screen recording permission",
+                    permissions.screen_recording,
+                    ("granted", "missing: there are no pictures"),
+                    "grant it to the program that starts this one, in the system's privacy settings",
+                ));
+            }
         }
         let abilities = Self {
-            capabilities: offered(backend, false),
+            capabilities,
             permissions,
             locked,
-            displays: backend.displays(&within()).ok().map(|all| all.len()),
+            // None at all means that the desktop does not tell.
+            displays: backend
+                .displays(&within())
+                .ok()
+                .map(|all| all.len())
+                .filter(|count| *count > 0),
             windows: windows.map(|all| all.len()),
             applications: backend.applications(&within()).ok().map(|all| all.len()),
         };

@@ -138,7 +138,7 @@ pub fn window_entry(window: WindowInfo) -> WindowEntry {
         on_screen: window.on_screen,
         app_name: window.app_name,
         title: window.title,
-        bounds: Some(window.bounds),
+        bounds: window.is_placed.then_some(window.bounds),
         display_id: window.display_id,
     }
 }

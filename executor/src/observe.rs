@@ -24,7 +24,7 @@ use maka_cu_protocol::menu::MenuScope;
 use maka_cu_protocol::params::{ObserveParams, ObserveTarget};
 use maka_cu_protocol::refusal::Refusal;
 use maka_cu_protocol::results::Observed;
-use maka_cu_protocol::sets::Permission;
+use maka_cu_protocol::sets::{ImageAbsence, Permission};
 use maka_cu_protocol::snapshot::{Snapshot as WireSnapshot, SnapshotTarget};
 use tree::{MenuLook, Parts, Selection, Trees};
 
@@ -50,7 +50,7 @@ const HALVINGS: usize = 3;
 pub struct Look {
     /// Which window.
     pub target: ObserveTarget,
-    /// Whether a picture is wanted, and then mandatory.
+    /// Whether a picture is wanted, and then mandatory where pictures are offered.
     pub include_image: bool,
     /// Element bound.
     pub max_elements: u64,
@@ -149,7 +149,8 @@ pub fn take(
     let displays = backend.displays(&within(LIST_BUDGET))?;
     let taken = Instant::now();
     let captured_at = now_ms();
-    let picture = match look.include_image {
+    let offered = !backend.capabilities().image_formats.is_empty();
+    let picture = match look.include_image && offered {
         true => Some(picture::of_window(
             executor,
             session.scope,
@@ -159,6 +160,7 @@ pub fn take(
         )?),
         false => None,
     };
+    let image_absence = (look.include_image && !offered).then_some(ImageAbsence::NotOffered);
     let mut trees = walk(executor, &root, look, deadline)?;
     trees.selection = selection(executor, &trees, look, &within(SELECTION_BUDGET));
     let base = executor.sessions().base_of(session, target.key, taken)?;
@@ -176,6 +178,7 @@ pub fn take(
         focused_element_token: None,
         selected_text: None,
         image,
+        image_absence,
         obscuring_rects: occlusion::above(target, &windows, &displays)
             .map(|window| window.bounds)
             .collect(),

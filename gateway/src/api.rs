@@ -30,6 +30,7 @@ use self::{
     policies::PoliciesService, status::Unauthenticated,
 };
 use crate::{
+    decisions::Decisions,
     error::CallError,
     events::Events,
     forward::Forward,
@@ -57,6 +58,8 @@ pub struct Edge {
     pub forward: Forward,
     /// For `GetStatus` and `GetGeneration` only.
     pub judge: Arc<Judge>,
+    /// The decision log, for operators who follow it.
+    pub decisions: Decisions,
     /// What the configuration says and `GetStatus` repeats.
     pub settings: EdgeSettings,
 }

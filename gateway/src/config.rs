@@ -21,9 +21,14 @@ use serde::Deserialize;
 
 pub use self::error::ConfigError;
 use self::{
-    displays::DisplayConfig, executor::ExecutorConfig, listen::ListenConfig, policy::PolicyConfig,
-    principals::Principals, session::SessionConfig, telemetry::TelemetryConfig,
-    value::AbsolutePath,
+    displays::DisplayConfig,
+    executor::ExecutorConfig,
+    listen::ListenConfig,
+    policy::PolicyConfig,
+    principals::Principals,
+    session::SessionConfig,
+    telemetry::TelemetryConfig,
+    value::{AbsolutePath, Bounded},
 };
 
 /// A configuration file larger than this is refused unread.
@@ -78,14 +83,28 @@ pub struct InputConfig {
 }
 
 /// Section `[audit]`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
     /// The decision log. Absent: `decisions.jsonl` in `state_dir`.
     pub path: Option<AbsolutePath>,
     /// When records reach the disk.
-    #[serde(default)]
     pub fsync: Fsync,
+    /// A file of this size is full: it gets another name, and the log goes on in a new one.
+    pub max_file_bytes: Bounded<65_536, 1_073_741_824>,
+    /// Full files that stay; older ones are removed. Absent: all stay, and the disk may fill up, which refuses everything.
+    pub keep_files: Option<Bounded<1, 100_000>>,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self {
+            path: None,
+            fsync: Fsync::default(),
+            max_file_bytes: Bounded::constant(64 * 1024 * 1024),
+            keep_files: None,
+        }
+    }
 }
 
 /// When the decision log is synced. A record always survives the gateway's own death; this is about power loss.

@@ -64,6 +64,9 @@ pub enum CallError {
     /// The image is above the frame budget. Code `capture_failed`.
     #[error("the image is larger than 8 MiB; observe without an image")]
     ImageTooLarge,
+    /// A file of the decision log cannot be read, by an operator who follows it.
+    #[error("the decision log cannot be read; look at its files, and follow it again")]
+    LogUnreadable,
     /// The deadline passed. Nothing that acts on the desktop was sent by this call.
     #[error("the deadline passed before an answer came")]
     Deadline {
@@ -159,11 +162,13 @@ pub enum Limit {
     ImagesAtOnce,
     /// Watchers of one principal.
     WatchersOfPrincipal,
+    /// Streams of the decision log.
+    LogReaders,
 }
 
 impl Limit {
     /// Every bound.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SessionsOfPrincipal,
         Self::SessionsInTotal,
         Self::CallsInSession,
@@ -171,6 +176,7 @@ impl Limit {
         Self::SnapshotsInSession,
         Self::ImagesAtOnce,
         Self::WatchersOfPrincipal,
+        Self::LogReaders,
     ];
 
     /// The closed reason.
@@ -184,6 +190,7 @@ impl Limit {
             Self::SnapshotsInSession => "snapshots_in_session",
             Self::ImagesAtOnce => "images_at_once",
             Self::WatchersOfPrincipal => "watchers_of_principal",
+            Self::LogReaders => "log_readers",
         }
     }
 
@@ -208,6 +215,7 @@ impl Limit {
             Self::WatchersOfPrincipal => {
                 "this principal watches as often as it may; end one of its streams"
             }
+            Self::LogReaders => "as many streams follow the decision log as may; end one of them",
         }
     }
 
@@ -219,7 +227,8 @@ impl Limit {
             Self::SessionsOfPrincipal
             | Self::KeysInSession
             | Self::SnapshotsInSession
-            | Self::WatchersOfPrincipal => false,
+            | Self::WatchersOfPrincipal
+            | Self::LogReaders => false,
         }
     }
 }
@@ -277,6 +286,7 @@ impl CallError {
             Self::KeyConflict => "tool_call_id_reused",
             Self::ImageUnknown => "image_unknown",
             Self::ImageUnreadable | Self::ImageTooLarge => "capture_failed",
+            Self::LogUnreadable => "decision_log_unreadable",
             Self::Deadline { .. } => "deadline",
             Self::Cancelled => "cancelled",
             Self::Unsupported { .. } => DomainCode::UnsupportedAction.as_str(),
@@ -305,6 +315,7 @@ impl CallError {
             | Self::ImageUnknown
             | Self::ImageUnreadable
             | Self::ImageTooLarge
+            | Self::LogUnreadable
             | Self::Deadline { .. }
             | Self::Cancelled
             | Self::Unsupported { .. }
@@ -337,6 +348,7 @@ impl CallError {
             | Self::ImageUnknown
             | Self::ImageUnreadable
             | Self::ImageTooLarge
+            | Self::LogUnreadable
             | Self::Deadline { .. }
             | Self::Cancelled
             | Self::NoBackend { .. }

@@ -19,6 +19,7 @@ pub mod forward;
 mod policy;
 
 pub mod config;
+pub mod decisions;
 pub mod doctor;
 pub mod health;
 pub mod listen;

@@ -28,6 +28,8 @@ use tonic::transport::server::TcpIncoming;
 
 /// Name of the file in the state folder that holds the bound TCP address.
 pub const ADDRESS_FILE: &str = "address";
+/// Where the page of metrics is.
+const METRICS_ADDRESS_FILE: &str = "metrics.address";
 
 /// A listener that could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -237,12 +239,27 @@ fn tempdir_in(parent: &Path) -> io::Result<Nursery> {
 /// # Errors
 /// [`ListenError::AddressFile`].
 pub fn write_address(state_dir: &Path, address: SocketAddr) -> Result<OwnedFile, ListenError> {
-    let path = state_dir.join(ADDRESS_FILE);
+    write(state_dir, ADDRESS_FILE, address)
+}
+
+/// As [`write_address`], for the page of metrics.
+///
+/// # Errors
+/// [`ListenError::AddressFile`].
+pub fn write_metrics_address(
+    state_dir: &Path,
+    address: SocketAddr,
+) -> Result<OwnedFile, ListenError> {
+    write(state_dir, METRICS_ADDRESS_FILE, address)
+}
+
+fn write(state_dir: &Path, name: &str, address: SocketAddr) -> Result<OwnedFile, ListenError> {
+    let path = state_dir.join(name);
     let refused = |source| ListenError::AddressFile {
         path: path.clone(),
         source,
     };
-    let fresh = state_dir.join(format!("{ADDRESS_FILE}.new"));
+    let fresh = state_dir.join(format!("{name}.new"));
     fs::write(&fresh, format!("{address}\n")).map_err(refused)?;
     // A reader sees the whole line or no file.
     fs::rename(&fresh, &path).map_err(refused)?;

@@ -6,6 +6,7 @@
 
 pub(crate) mod connection;
 pub mod executor;
+mod metrics;
 pub mod policy;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -14,7 +15,7 @@ use maka_policy_host::{
     engine::{Engine, EngineError},
     judge::{Judge, JudgeOptions},
     limits::Limits,
-    log::{DecisionLog, Fsync, LogError, LogOptions, VerifyError, verify},
+    log::{DecisionLog, Fsync, LogError, LogOptions, Rotation, VerifyError, verify},
 };
 use tokio::{
     sync::watch,
@@ -33,6 +34,7 @@ use crate::{
         authenticate::{Authenticate, AuthenticateLayer},
     },
     config::{self, Config},
+    decisions::Decisions,
     events::Events,
     forward::Forward,
     health,
@@ -105,8 +107,12 @@ pub enum ServeError {
 pub async fn serve(config: Config, stop: Stop) -> Result<(), ServeError> {
     let state_dir = StateDir::hold(config.state_dir.as_path())?;
     let listeners = Listeners::bind(&config, &state_dir)?;
+    let page = match config.telemetry.metrics {
+        Some(address) => Some(metrics::Page::bind(address.0, state_dir.path()).await?),
+        None => None,
+    };
     let gateway = Gateway::prepare(&config)?;
-    gateway.run(&config, listeners, stop).await
+    gateway.run(&config, listeners, page, stop).await
 }
 
 /// Bound, not yet served. Connections wait in the kernel's queue.
@@ -165,7 +171,16 @@ impl Gateway {
             config::Fsync::Each => Fsync::Each,
             config::Fsync::Never => Fsync::Never,
         };
-        let (log, opened) = DecisionLog::open(&audit_path, LogOptions { fsync })?;
+        let (log, opened) = DecisionLog::open(
+            &audit_path,
+            LogOptions {
+                fsync,
+                rotation: Some(Rotation {
+                    max_file_bytes: config.audit.max_file_bytes.get(),
+                    keep_files: config.audit.keep_files.map(|keep| keep.get() as u32),
+                }),
+            },
+        )?;
         if opened.torn_bytes > 0 {
             tracing::warn!(
                 bytes = opened.torn_bytes,
@@ -223,6 +238,7 @@ impl Gateway {
         self,
         config: &Config,
         listeners: Listeners,
+        page: Option<metrics::Page>,
         stop: Stop,
     ) -> Result<(), ServeError> {
         let Self {
@@ -246,7 +262,9 @@ impl Gateway {
             stop.drain.clone(),
         ));
 
+        let decisions = Decisions::new(Arc::clone(&judge));
         let edge = Arc::new(Edge {
+            decisions: decisions.clone(),
             sessions: sessions.clone(),
             events: events.clone(),
             forward: forward.clone(),
@@ -277,6 +295,13 @@ impl Gateway {
             });
         }
 
+        if let Some(page) = page {
+            let served = page.serve(Arc::clone(&judge), stop.drain.clone());
+            tasks.spawn(async move {
+                served.await;
+                Ok(())
+            });
+        }
         if let Some(heard) = forward.events() {
             let events = events.clone();
             tasks.spawn(async move {
@@ -319,7 +344,7 @@ impl Gateway {
         stop.drain.cancel();
         tracing::info!("ending");
         tokio::select! {
-            () = end(&sessions, &forward, &events, &mut tasks) => {}
+            () = end(&sessions, &forward, &events, &decisions, &mut tasks) => {}
             // What is dropped here ends by itself: the supervisor kills its executor when it goes.
             () = stop.hurry.cancelled() => tracing::warn!("ending without waiting"),
         }
@@ -351,11 +376,13 @@ async fn end(
     sessions: &Sessions,
     forward: &Forward,
     events: &Events,
+    decisions: &Decisions,
     tasks: &mut JoinSet<Result<(), ServeError>>,
 ) {
     sessions.shutdown().await;
     forward.dispose().await;
     events.close();
+    decisions.close();
     let connections = async {
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended.map_err(ServeError::from).flatten() {

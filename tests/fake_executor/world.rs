@@ -186,6 +186,7 @@ impl World {
             focused_element_token: Some(elements[FIELD].token.clone()),
             selected_text: None,
             image: image.clone(),
+            image_absence: None,
             displays: Vec::new(),
             obscuring_rects: Vec::new(),
             truncated: Truncation::default(),

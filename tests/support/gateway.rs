@@ -451,7 +451,8 @@ fn write_config(folder: &Path, options: &GatewayOptions) -> PathBuf {
             }
         }
     }
-    line(format!("[telemetry]\nlevel = \"{}\"", options.log_level));
+    line("[telemetry]\nmetrics = \"127.0.0.1:0\"".to_owned());
+    line(format!("level = \"{}\"", options.log_level));
     line(options.sections.clone());
 
     let config = folder.join("gateway.toml");

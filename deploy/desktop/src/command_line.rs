@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use maka_desktop::{Desktop, DesktopOptions, ScreenSize, WindowManager};
+use maka_desktop::{Compositor, Desktop, DesktopOptions, ScreenSize, WindowManager};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
@@ -27,7 +27,7 @@ const EXIT_STATUS: &str = "Exit status:
   start  0 after SIGTERM, SIGINT, SIGHUP or the end of standard input; 125 the desktop did not start or was lost
   both   2 for a usage error";
 
-/// Starts one private Linux desktop: X server, buses, accessibility and window manager.
+/// Starts one private Linux desktop: X server and window manager, or a Wayland compositor, with buses and accessibility.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_STATUS)]
 struct Flags {
@@ -68,6 +68,9 @@ struct DesktopFlags {
     /// The window manager: openbox or xfwm4.
     #[arg(long, default_value_t = WindowManager::Openbox, value_name = "NAME")]
     window_manager: WindowManager,
+    /// A Wayland compositor instead of X server and window manager: sway or sway-xwayland. Not as root.
+    #[arg(long, conflicts_with_all = ["window_manager", "no_window_manager"], value_name = "NAME")]
+    compositor: Option<Compositor>,
     /// Leave the window manager out.
     #[arg(long, conflicts_with = "window_manager")]
     no_window_manager: bool,
@@ -78,6 +81,7 @@ impl DesktopFlags {
         DesktopOptions {
             size: self.size,
             dir: self.dir,
+            compositor: self.compositor,
             window_manager: (!self.no_window_manager).then_some(self.window_manager),
             ..DesktopOptions::default()
         }

@@ -13,6 +13,7 @@ use crate::keeper::{self, Shared, Started};
 use crate::options::DesktopOptions;
 use crate::part::PartName;
 use crate::programs::Programs;
+use crate::screen::Screen;
 
 /// Variables that would lead an application out of the desktop or switch its accessibility off.
 const REMOVED: &[&str] = &[
@@ -20,11 +21,14 @@ const REMOVED: &[&str] = &[
     "DBUS_STARTER_ADDRESS",
     "DBUS_STARTER_BUS_TYPE",
     "DESKTOP_STARTUP_ID",
+    "DISPLAY",
     "GTK_MODULES",
     "NO_AT_BRIDGE",
     "SESSION_MANAGER",
+    "SWAYSOCK",
     "WAYLAND_DISPLAY",
     "WAYLAND_SOCKET",
+    "XAUTHORITY",
 ];
 
 /// A private desktop. It lives until [`Desktop::stop`] or until it is dropped.
@@ -55,7 +59,7 @@ impl Desktop {
     /// When programs are missing, the folder is not usable, or a part does not become ready in time. Nothing is left
     /// running then.
     pub fn start(options: DesktopOptions) -> Result<Self, DesktopError> {
-        let programs = Programs::find(options.window_manager)?;
+        let programs = Programs::find(&options)?;
         let folder = Folder::prepare(options.dir.as_deref())?;
         let shared = Arc::new(Shared {
             folder,
@@ -89,13 +93,19 @@ impl Desktop {
     /// variables that would lead a program elsewhere.
     #[must_use]
     pub fn env(&self) -> Vec<(String, String)> {
-        environment(&self.shared.folder, self.started.display_number)
+        environment(&self.shared.folder, &self.started.screen)
     }
 
-    /// Names of variables that a program inside the desktop must not inherit.
+    /// Names of variables that a program inside the desktop must not inherit, those of [`Desktop::env`] left out.
     #[must_use]
-    pub fn removed_env(&self) -> &'static [&'static str] {
+    pub fn removed_env(&self) -> Vec<&'static str> {
+        let set = self.env();
+        let is_set = |name: &str| set.iter().any(|(set, _)| set == name);
         REMOVED
+            .iter()
+            .copied()
+            .filter(|name| !is_set(name))
+            .collect()
     }
 
     /// A command that runs inside the desktop: the caller's environment with [`Desktop::env`] on top, and no signal
@@ -103,18 +113,14 @@ impl Desktop {
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        apply(
-            &mut command,
-            &self.shared.folder,
-            self.started.display_number,
-        );
+        apply(&mut command, &self.shared.folder, &self.started.screen);
         command
     }
 
-    /// The display, such as `:7`.
+    /// The X display, such as `:7`, or the name of the compositor's socket, such as `wayland-1`.
     #[must_use]
     pub fn display(&self) -> String {
-        display_name(self.started.display_number)
+        self.started.screen.name()
     }
 
     /// The address of the accessibility bus.
@@ -161,19 +167,15 @@ impl Drop for Desktop {
     }
 }
 
-pub(crate) fn apply(command: &mut Command, folder: &Folder, display_number: u32) {
+pub(crate) fn apply(command: &mut Command, folder: &Folder, screen: &Screen) {
     for name in REMOVED {
         command.env_remove(name);
     }
-    command.envs(environment(folder, display_number));
+    command.envs(environment(folder, screen));
     with_empty_signal_mask(command);
 }
 
-fn display_name(number: u32) -> String {
-    format!(":{number}")
-}
-
-fn environment(folder: &Folder, display_number: u32) -> Vec<(String, String)> {
+fn environment(folder: &Folder, screen: &Screen) -> Vec<(String, String)> {
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let data_dirs = std::env::var("XDG_DATA_DIRS")
         .ok()
@@ -181,11 +183,8 @@ fn environment(folder: &Folder, display_number: u32) -> Vec<(String, String)> {
     let data_dirs = data_dirs
         .as_deref()
         .unwrap_or("/usr/local/share:/usr/share");
-    [
-        ("DISPLAY", display_name(display_number)),
-        ("XAUTHORITY", text(folder.authority())),
+    let common = [
         ("XDG_RUNTIME_DIR", text(folder.runtime())),
-        ("XDG_SESSION_TYPE", "x11".to_owned()),
         (
             "DBUS_SESSION_BUS_ADDRESS",
             format!("unix:path={}", folder.bus().display()),
@@ -202,7 +201,9 @@ fn environment(folder: &Folder, display_number: u32) -> Vec<(String, String)> {
         ("GSETTINGS_BACKEND", "memory".to_owned()),
         // Qt builds its tree only when told that somebody reads it.
         ("QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "1".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    ];
+    let variables = screen.environment(folder).into_iter().chain(common);
+    variables
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

@@ -45,6 +45,9 @@ pub enum DesktopError {
         #[source]
         source: io::Error,
     },
+    /// sway does not run as root, and neither would what it is for.
+    #[error("the compositor does not run as root; start the desktop as another user")]
+    CompositorAsRoot,
     /// A part could not be started at all.
     #[error("{part} could not be started")]
     Spawn {

@@ -3,18 +3,21 @@
 //! The kernel ties a child's death signal to the thread that forked it, so all parts are made on one thread that stays
 //! until the desktop ends. It also watches them: half a desktop is worse than none, so the loss of one part ends all.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::child::with_empty_signal_mask;
+use crate::compositor;
 use crate::error::DesktopError;
 use crate::folder::Folder;
 use crate::options::DesktopOptions;
 use crate::part::{Part, PartName};
-use crate::programs::Programs;
+use crate::programs::{Programs, ScreenPrograms};
 use crate::ready::{BusQuestions, DisplayQuestions};
+use crate::screen::Screen;
 use crate::sweep::end_inhabitants;
 
 /// How often the parts are looked at while the desktop lives.
@@ -23,7 +26,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// What the caller learns once everything answers.
 #[derive(Debug)]
 pub(crate) struct Started {
-    pub(crate) display_number: u32,
+    pub(crate) screen: Screen,
     pub(crate) accessibility_bus: String,
 }
 
@@ -82,14 +85,28 @@ fn start(
     parts: &mut Vec<Part>,
 ) -> Result<Started, DesktopError> {
     let deadline = Instant::now() + options.start_timeout;
-    let display_number = start_display(folder, options, programs, parts, deadline)?;
-    let address = start_session_bus(folder, display_number, programs, parts, deadline)?;
+    let (screen, window_manager) = match &programs.screen {
+        ScreenPrograms::X {
+            xvfb,
+            window_manager,
+        } => {
+            let number = start_x_server(folder, options, xvfb, parts, deadline)?;
+            let managed = window_manager.as_ref().map(|manager| (number, manager));
+            (Screen::X(number), managed)
+        }
+        ScreenPrograms::Wayland(compositor, program) => {
+            let chosen = (*compositor, program.as_path());
+            let screen = compositor::start(folder, options, chosen, parts, deadline)?;
+            (screen, None)
+        }
+    };
+    let address = start_session_bus(folder, &screen, programs, parts, deadline)?;
     let accessibility_bus =
-        start_accessibility_bus(folder, display_number, &address, programs, parts, deadline)?;
-    if let Some((manager, program)) = &programs.window_manager {
+        start_accessibility_bus(folder, &screen, &address, programs, parts, deadline)?;
+    if let Some((display_number, (manager, program))) = window_manager {
         let mut command = Command::new(program);
         command.arg(manager.flag());
-        crate::desktop::apply(&mut command, folder, display_number);
+        crate::desktop::apply(&mut command, folder, &screen);
         parts.push(Part::start(
             PartName::WindowManager,
             command,
@@ -105,19 +122,19 @@ fn start(
         part.wait_until(deadline, || display.no_window_is_managed())?;
     }
     Ok(Started {
-        display_number,
+        screen,
         accessibility_bus,
     })
 }
 
-fn start_display(
+fn start_x_server(
     folder: &Folder,
     options: &DesktopOptions,
-    programs: &Programs,
+    xvfb: &Path,
     parts: &mut Vec<Part>,
     deadline: Instant,
 ) -> Result<u32, DesktopError> {
-    let mut command = Command::new(&programs.xvfb);
+    let mut command = Command::new(xvfb);
     // `-displayfd` picks a free number and tells it once the server accepts connections; `-noreset` keeps the server
     // when its last client leaves.
     command
@@ -136,7 +153,7 @@ fn start_display(
 
 fn start_session_bus(
     folder: &Folder,
-    display_number: u32,
+    screen: &Screen,
     programs: &Programs,
     parts: &mut Vec<Part>,
     deadline: Instant,
@@ -145,7 +162,7 @@ fn start_session_bus(
     command
         .args(["--session", "--nofork", "--nopidfile", "--print-address=1"])
         .arg(format!("--address=unix:path={}", folder.bus().display()));
-    crate::desktop::apply(&mut command, folder, display_number);
+    crate::desktop::apply(&mut command, folder, screen);
     parts.push(Part::start(PartName::SessionBus, command, &folder.logs())?);
     let part = parts.last_mut().expect("it was just pushed");
     part.first_line(deadline)
@@ -153,7 +170,7 @@ fn start_session_bus(
 
 fn start_accessibility_bus(
     folder: &Folder,
-    display_number: u32,
+    screen: &Screen,
     address: &str,
     programs: &Programs,
     parts: &mut Vec<Part>,
@@ -161,7 +178,7 @@ fn start_accessibility_bus(
 ) -> Result<String, DesktopError> {
     let mut command = Command::new(&programs.at_spi_bus_launcher);
     command.arg("--launch-immediately");
-    crate::desktop::apply(&mut command, folder, display_number);
+    crate::desktop::apply(&mut command, folder, screen);
     parts.push(Part::start(
         PartName::AccessibilityBus,
         command,

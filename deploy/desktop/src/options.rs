@@ -10,8 +10,11 @@ use std::time::Duration;
 pub struct DesktopOptions {
     /// Size of the one screen, 24 bits deep.
     pub size: ScreenSize,
-    /// Which window manager runs. Without one there is no window list, which some tests want to see.
+    /// Which window manager runs. Without one there is no window list, which some tests want to see. A compositor manages
+    /// its windows itself, and none is started beside it.
     pub window_manager: Option<WindowManager>,
+    /// A Wayland compositor in the place of X server and window manager.
+    pub compositor: Option<Compositor>,
     /// Where sockets, logs and the applications' home live. `None` makes a private folder below the system's temporary
     /// folder and removes it at the end; a folder given here is created when missing and stays.
     pub dir: Option<PathBuf>,
@@ -27,6 +30,7 @@ impl Default for DesktopOptions {
                 height: 800,
             },
             window_manager: Some(WindowManager::Openbox),
+            compositor: None,
             dir: None,
             start_timeout: Duration::from_secs(30),
         }
@@ -83,6 +87,49 @@ impl FromStr for WindowManager {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a window manager is `openbox` or `xfwm4`")]
 pub struct WindowManagerError;
+
+/// The Wayland compositors that a desktop can have. Not as root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compositor {
+    /// sway.
+    Sway,
+    /// sway with an X server inside, for programs that know no Wayland.
+    SwayWithXwayland,
+}
+
+impl Compositor {
+    /// Every one of them.
+    pub const ALL: [Self; 2] = [Self::Sway, Self::SwayWithXwayland];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sway => "sway",
+            Self::SwayWithXwayland => "sway-xwayland",
+        }
+    }
+}
+
+impl fmt::Display for Compositor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Compositor {
+    type Err = CompositorError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = |compositor: &Self| compositor.as_str() == text;
+        Self::ALL.into_iter().find(named).ok_or(CompositorError)
+    }
+}
+
+/// The name of no compositor that is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a compositor is `sway` or `sway-xwayland`")]
+pub struct CompositorError;
 
 /// Width and height of the screen in pixels, each from 64 to 16384.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +199,10 @@ mod tests {
         for manager in WindowManager::ALL {
             assert_eq!(manager.as_str().parse(), Ok(manager));
         }
+        for compositor in Compositor::ALL {
+            assert_eq!(compositor.as_str().parse(), Ok(compositor));
+        }
+        assert_eq!("weston".parse::<Compositor>(), Err(CompositorError));
         for text in ["", "Openbox", "none", "xfwm"] {
             assert_eq!(
                 text.parse::<WindowManager>(),

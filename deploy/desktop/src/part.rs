@@ -35,6 +35,8 @@ const LOG_TAIL: usize = 1024;
 pub enum PartName {
     /// The X server, Xvfb.
     XServer,
+    /// The Wayland compositor, in its place.
+    Compositor,
     /// The D-Bus session bus.
     SessionBus,
     /// The launcher of the accessibility bus.
@@ -47,6 +49,7 @@ impl PartName {
     fn log_name(self) -> &'static str {
         match self {
             Self::XServer => "x-server.log",
+            Self::Compositor => "compositor.log",
             Self::SessionBus => "session-bus.log",
             Self::AccessibilityBus => "accessibility-bus.log",
             Self::WindowManager => "window-manager.log",
@@ -58,6 +61,7 @@ impl fmt::Display for PartName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::XServer => "the X server (Xvfb)",
+            Self::Compositor => "the compositor (sway)",
             Self::SessionBus => "the session bus (dbus-daemon)",
             Self::AccessibilityBus => "the accessibility bus (at-spi-bus-launcher)",
             Self::WindowManager => "the window manager",

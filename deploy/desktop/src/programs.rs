@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::DesktopError;
-use crate::options::WindowManager;
+use crate::options::{Compositor, DesktopOptions, WindowManager};
 
 /// Debian packages that together give everything a desktop here needs, fonts for its applications included.
 pub const REQUIRED_PACKAGES: &[&str] = &[
@@ -40,54 +40,49 @@ pub struct MissingProgram {
 /// The programs, found.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    pub(crate) xvfb: PathBuf,
+    pub(crate) screen: ScreenPrograms,
     pub(crate) dbus_daemon: PathBuf,
     pub(crate) dbus_send: PathBuf,
     pub(crate) at_spi_bus_launcher: PathBuf,
-    /// With the choice of it.
-    pub(crate) window_manager: Option<(WindowManager, PathBuf)>,
+}
+
+/// What makes the screen.
+#[derive(Debug)]
+pub(crate) enum ScreenPrograms {
+    /// An X server, and a window manager with the choice of it.
+    X {
+        xvfb: PathBuf,
+        window_manager: Option<(WindowManager, PathBuf)>,
+    },
+    /// A compositor with the choice of it.
+    Wayland(Compositor, PathBuf),
 }
 
 impl Programs {
     /// Looks for all programs before anything starts, so that one answer names everything that is missing.
-    pub(crate) fn find(window_manager: Option<WindowManager>) -> Result<Self, DesktopError> {
+    pub(crate) fn find(options: &DesktopOptions) -> Result<Self, DesktopError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let path: Vec<PathBuf> = env::split_paths(&path).collect();
         let mut search = Search {
             path,
             missing: Vec::new(),
         };
-        let xvfb = search.find("Xvfb", "xvfb");
+        let screen = match options.compositor {
+            Some(compositor) => search.compositor(compositor),
+            None => search.x_server(options.window_manager),
+        };
         let dbus_daemon = search.find("dbus-daemon", "dbus");
         let dbus_send = search.find("dbus-send", "dbus-bin");
         let at_spi_bus_launcher = search.find("at-spi-bus-launcher", "at-spi2-core");
-        let window_manager = match window_manager {
-            Some(manager) => {
-                let found = search.find(manager.as_str(), manager.as_str());
-                found.map(|path| Some((manager, path)))
+        match (screen, dbus_daemon, dbus_send, at_spi_bus_launcher) {
+            (Some(screen), Some(dbus_daemon), Some(dbus_send), Some(at_spi_bus_launcher)) => {
+                Ok(Self {
+                    screen,
+                    dbus_daemon,
+                    dbus_send,
+                    at_spi_bus_launcher,
+                })
             }
-            None => Some(None),
-        };
-        match (
-            xvfb,
-            dbus_daemon,
-            dbus_send,
-            at_spi_bus_launcher,
-            window_manager,
-        ) {
-            (
-                Some(xvfb),
-                Some(dbus_daemon),
-                Some(dbus_send),
-                Some(at_spi_bus_launcher),
-                Some(window_manager),
-            ) => Ok(Self {
-                xvfb,
-                dbus_daemon,
-                dbus_send,
-                at_spi_bus_launcher,
-                window_manager,
-            }),
             _ => Err(DesktopError::MissingPrograms {
                 missing: search.missing,
             }),
@@ -101,6 +96,32 @@ struct Search {
 }
 
 impl Search {
+    fn x_server(&mut self, window_manager: Option<WindowManager>) -> Option<ScreenPrograms> {
+        let xvfb = self.find("Xvfb", "xvfb");
+        let window_manager = match window_manager {
+            Some(manager) => {
+                let found = self.find(manager.as_str(), manager.as_str());
+                found.map(|path| Some((manager, path)))
+            }
+            None => Some(None),
+        };
+        Some(ScreenPrograms::X {
+            xvfb: xvfb?,
+            window_manager: window_manager?,
+        })
+    }
+
+    fn compositor(&mut self, compositor: Compositor) -> Option<ScreenPrograms> {
+        let sway = self.find("sway", "sway");
+        let inside = match compositor {
+            Compositor::Sway => Some(()),
+            // sway finds it by itself.
+            Compositor::SwayWithXwayland => self.find("Xwayland", "xwayland").map(drop),
+        };
+        inside?;
+        Some(ScreenPrograms::Wayland(compositor, sway?))
+    }
+
     fn find(&mut self, program: &'static str, package: &'static str) -> Option<PathBuf> {
         let folders = self
             .path

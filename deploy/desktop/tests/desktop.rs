@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use maka_desktop::{Desktop, DesktopError, DesktopOptions};
+use maka_desktop::{Compositor, Desktop, DesktopError, DesktopOptions};
 
 fn root_properties(desktop: &Desktop) -> String {
     let output = desktop.command("xprop").arg("-root").output().unwrap();
@@ -263,5 +263,28 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A compositor that would end at once is not started. What it is like for anybody else, the executor's tests show.
+#[test]
+fn a_compositor_is_not_for_root() {
+    let started = Desktop::start(DesktopOptions {
+        compositor: Some(Compositor::Sway),
+        ..DesktopOptions::default()
+    });
+    match started {
+        Ok(desktop) => {
+            assert!(!nix::unistd::geteuid().is_root());
+            assert!(desktop.display().starts_with("wayland-"));
+            let dir = desktop.dir().to_path_buf();
+            desktop.stop();
+            assert_eq!(processes_of(&dir), Vec::<String>::new());
+        }
+        Err(DesktopError::CompositorAsRoot) => assert!(nix::unistd::geteuid().is_root()),
+        Err(DesktopError::MissingPrograms { missing }) => {
+            assert!(missing.iter().any(|one| one.program == "sway"));
+        }
+        Err(error) => panic!("{error}"),
     }
 }

@@ -68,7 +68,7 @@ impl DevConfig {
         // A desktop that exists for agents may take synthetic keys and points; a person's desktop may not.
         let synthetic_input = match self.back_end {
             BackEnd::Virtual => true,
-            BackEnd::Linux | BackEnd::Macos => false,
+            BackEnd::Linux | BackEnd::Wayland | BackEnd::Macos => false,
         };
 
         let text = format!(

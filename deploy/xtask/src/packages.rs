@@ -1,5 +1,5 @@
-//! The Debian packages that the real tests need: a display server, a bus, accessibility, two window managers, and programs
-//! of every toolkit. Installs them when it may, else says what to install.
+//! The Debian packages that the real tests need: a display server, a compositor, a bus, accessibility, two window managers,
+//! and programs of every toolkit. Installs them when it may, else says what to install.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use anyhow::bail;
 use crate::workspace::run;
 
 /// What the desktop tests run (spec linux-desktop §1), and Python for the client tests.
-const PACKAGES: [&str; 21] = [
+const PACKAGES: [&str; 25] = [
     "at-spi2-core",
     "chromium",
     "dbus",
@@ -24,11 +24,15 @@ const PACKAGES: [&str; 21] = [
     "python3-pyqt5",
     "python3-pyqt6",
     "python3-venv",
+    "qt6-wayland",
+    "qtwayland5",
+    "sway",
     "x11-utils",
     "xauth",
     "xfwm4",
     "xterm",
     "xvfb",
+    "xwayland",
     "zenity",
 ];
 

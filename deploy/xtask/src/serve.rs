@@ -51,6 +51,8 @@ pub(crate) enum BackEnd {
     Virtual,
     /// X11 and AT-SPI.
     Linux,
+    /// Wayland, through AT-SPI alone.
+    Wayland,
     /// The Mac's own desktop.
     Macos,
 }
@@ -61,6 +63,7 @@ impl BackEnd {
         match self {
             Self::Virtual => "virtual",
             Self::Linux => "linux",
+            Self::Wayland => "wayland",
             Self::Macos => "macos",
         }
     }
@@ -73,12 +76,16 @@ impl BackEnd {
         if cfg!(target_os = "macos") {
             return (Self::Macos, "this is a Mac");
         }
-        match env::var_os("DISPLAY") {
-            Some(display) if !display.is_empty() => (Self::Linux, "DISPLAY is set"),
-            _ => (
+        let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        if is_set("WAYLAND_DISPLAY") {
+            (Self::Wayland, "WAYLAND_DISPLAY is set")
+        } else if is_set("DISPLAY") {
+            (Self::Linux, "DISPLAY is set")
+        } else {
+            (
                 Self::Virtual,
                 "no DISPLAY: the embedded desktop, which needs nothing installed",
-            ),
+            )
         }
     }
 }
@@ -179,7 +186,7 @@ fn print_banner(written: &Written, back_end: BackEnd, why: &str) -> anyhow::Resu
 
 "
         ),
-        BackEnd::Linux | BackEnd::Macos => String::new(),
+        BackEnd::Linux | BackEnd::Wayland | BackEnd::Macos => String::new(),
     };
     println!(
         "

@@ -316,7 +316,7 @@ record! {
 pub struct ObserveExpectation<'a> {
     /// Where images must lie.
     pub image_dir: &'a Path,
-    /// Whether a picture was asked for: then it is mandatory.
+    /// Whether a picture was asked for: then it, or the reason for its absence, is mandatory.
     pub image: bool,
     /// The exact window asked for, if one was: no other stands in for it.
     pub window: Option<WindowKey>,
@@ -325,7 +325,7 @@ pub struct ObserveExpectation<'a> {
 impl ObserveExpectation<'_> {
     pub(crate) fn check(&self, snapshot: &Snapshot) -> Result<(), Violation> {
         snapshot.check_image_dir(self.image_dir)?;
-        if self.image && snapshot.image.is_none() {
+        if self.image && snapshot.image.is_none() && snapshot.image_absence.is_none() {
             return Err(Violation::of("image", Reason::Missing));
         }
         match self.window {

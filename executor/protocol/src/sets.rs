@@ -140,6 +140,15 @@ closed_set! {
 }
 
 closed_set! {
+    /// Why a snapshot that was asked for with a picture has none. Not part of the published text, whose readers ignore keys
+    /// that they do not know: with it, no picture is ever left out in silence.
+    pub enum ImageAbsence {
+        /// The executor offers no pictures: its `imageFormats` are empty.
+        NotOffered = "not_offered",
+    }
+}
+
+closed_set! {
     /// How the images of a session are taken (§3.1).
     pub enum CaptureScope {
         /// The window alone.

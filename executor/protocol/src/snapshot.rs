@@ -11,6 +11,7 @@ use crate::{
     image::ImageRef,
     json::{Reason, Violation, record},
     menu::Menu,
+    sets::ImageAbsence,
     text::{AppText, SomeText},
 };
 
@@ -102,6 +103,8 @@ record! {
         pub selected_text: Option<SelectedText> = "selectedText";
         /// The picture.
         pub image: Option<ImageRef> = "image";
+        /// Why there is none although one was asked for.
+        pub image_absence: Option<ImageAbsence> = "imageAbsence";
         /// The displays; may be empty.
         pub displays: Vec<DisplayInfo> = "displays";
         /// What lies above the window. Presentation only.
@@ -172,9 +175,12 @@ impl Snapshot {
         }
     }
 
-    /// The rules that span several elements (§7): unique tokens, stable ids on all or none and unique, a difference
-    /// that agrees with the tree.
+    /// The rules that span several fields and elements (§7): a picture or the reason for its absence, unique tokens, stable
+    /// ids on all or none and unique, a difference that agrees with the tree.
     fn check(&self) -> Result<(), Violation> {
+        if self.image.is_some() && self.image_absence.is_some() {
+            return Err(Violation::of("imageAbsence", Reason::Contradiction));
+        }
         self.check_tokens()?;
         self.check_stable_ids()?;
         let check = |difference: &Difference| difference.check_against(&self.elements);

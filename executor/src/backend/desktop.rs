@@ -18,6 +18,9 @@ pub struct WindowInfo {
     pub title: Option<AppText>,
     /// Outer bounds in screen logical points; `element.frame` of the root covers the same area.
     pub bounds: ScreenRect,
+    /// Whether the corner of `bounds` is where the window is. Where no desktop tells, it is the origin, and only the size
+    /// means something.
+    pub is_placed: bool,
     /// 0 for ordinary application windows; other values for docks, desktops, menus and the like.
     pub layer: i64,
     /// Stacking position, larger is nearer to the viewer.

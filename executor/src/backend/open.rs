@@ -6,7 +6,7 @@ use super::doctor::{Finding, Note, StartRefusal};
 use super::{Backend, BackendKind};
 use crate::command_line::DesktopOptions;
 
-/// Takes the desktop that the options name; without a name the real one of this platform, never the virtual one.
+/// Takes the desktop that the options name; without a name the real one of this session, never the virtual one.
 ///
 /// # Errors
 /// [`StartRefusal`] says what is missing and what to do.
@@ -18,6 +18,7 @@ pub fn open(options: &DesktopOptions) -> Result<Arc<dyn Backend>, StartRefusal> 
             Ok(Arc::new(desktop))
         }
         BackendKind::Linux => open_linux(),
+        BackendKind::Wayland => open_wayland(),
         BackendKind::Macos => Err(not_built(kind)),
     }
 }
@@ -31,10 +32,12 @@ pub fn open_with_second_pointer(
 ) -> Result<Arc<dyn Backend>, StartRefusal> {
     match choose(options)? {
         BackendKind::Linux => open_linux_with_second_pointer(),
-        kind @ (BackendKind::VirtualDesktop | BackendKind::Macos) => Err(StartRefusal {
-            missing: format!("the back end `{kind}` has no second pointer"),
-            remedy: "leave out `--second-pointer`".to_owned(),
-        }),
+        kind @ (BackendKind::VirtualDesktop | BackendKind::Wayland | BackendKind::Macos) => {
+            Err(StartRefusal {
+                missing: format!("the back end `{kind}` has no second pointer"),
+                remedy: "leave out `--second-pointer`".to_owned(),
+            })
+        }
     }
 }
 
@@ -47,6 +50,7 @@ pub fn diagnose(options: &DesktopOptions) -> Result<(BackendKind, Vec<Finding>),
     let findings = match kind {
         BackendKind::VirtualDesktop => super::virtual_desktop::diagnose(options.desktop.as_deref()),
         BackendKind::Linux => diagnose_linux()?,
+        BackendKind::Wayland => diagnose_wayland()?,
         BackendKind::Macos => return Err(not_built(kind)),
     };
     Ok((kind, findings))
@@ -57,6 +61,7 @@ pub fn diagnose(options: &DesktopOptions) -> Result<(BackendKind, Vec<Finding>),
 pub fn notes(kind: BackendKind) -> Vec<Note> {
     match kind {
         BackendKind::Linux => notes_linux(),
+        BackendKind::Wayland => notes_wayland(),
         BackendKind::VirtualDesktop | BackendKind::Macos => Vec::new(),
     }
 }
@@ -66,7 +71,7 @@ pub fn notes(kind: BackendKind) -> Vec<Note> {
 pub const fn is_built(kind: BackendKind) -> bool {
     match kind {
         BackendKind::VirtualDesktop => true,
-        BackendKind::Linux => cfg!(target_os = "linux"),
+        BackendKind::Linux | BackendKind::Wayland => cfg!(target_os = "linux"),
         BackendKind::Macos => false,
     }
 }
@@ -81,11 +86,15 @@ fn choose(options: &DesktopOptions) -> Result<BackendKind, StartRefusal> {
         })
 }
 
+#[cfg(target_os = "linux")]
+fn platform() -> Option<BackendKind> {
+    Some(super::linux::kind_of_session())
+}
+
+#[cfg(not(target_os = "linux"))]
 const fn platform() -> Option<BackendKind> {
     if cfg!(target_os = "macos") {
         Some(BackendKind::Macos)
-    } else if cfg!(target_os = "linux") {
-        Some(BackendKind::Linux)
     } else {
         None
     }
@@ -120,13 +129,18 @@ fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
 }
 
 #[cfg(target_os = "linux")]
+fn open_wayland() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Ok(Arc::new(super::linux::WaylandDesktop::open()?))
+}
+
+#[cfg(target_os = "linux")]
 fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
     Ok(super::linux::diagnose())
 }
 
-#[cfg(not(target_os = "linux"))]
-fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
-    Err(not_built(BackendKind::Linux))
+#[cfg(target_os = "linux")]
+fn diagnose_wayland() -> Result<Vec<Finding>, StartRefusal> {
+    Ok(super::linux::diagnose_wayland())
 }
 
 #[cfg(target_os = "linux")]
@@ -134,7 +148,37 @@ fn notes_linux() -> Vec<Note> {
     super::linux::notes()
 }
 
+#[cfg(target_os = "linux")]
+fn notes_wayland() -> Vec<Note> {
+    super::linux::notes_wayland()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_wayland() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Err(not_built(BackendKind::Wayland))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn diagnose_linux() -> Result<Vec<Finding>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn diagnose_wayland() -> Result<Vec<Finding>, StartRefusal> {
+    Err(not_built(BackendKind::Wayland))
+}
+
 #[cfg(not(target_os = "linux"))]
 const fn notes_linux() -> Vec<Note> {
+    Vec::new()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn notes_wayland() -> Vec<Note> {
     Vec::new()
 }

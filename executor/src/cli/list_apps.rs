@@ -86,13 +86,10 @@ fn window_line(window: &WindowInfo, style: Style) -> String {
         |title| quoted(title.as_str(), COLUMNS),
     );
     let bounds = window.bounds;
-    let mut place = format!(
-        "{}×{} at {},{}",
-        bounds.width(),
-        bounds.height(),
-        bounds.x(),
-        bounds.y()
-    );
+    let mut place = format!("{}×{}", bounds.width(), bounds.height());
+    if window.is_placed {
+        place.push_str(&format!(" at {},{}", bounds.x(), bounds.y()));
+    }
     if window.layer != 0 {
         place.push_str(&format!(", layer {}", window.layer));
     }

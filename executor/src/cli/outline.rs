@@ -72,15 +72,17 @@ fn head(snapshot: &Snapshot, style: Style) -> String {
     };
     let app = bare(target.app_id.as_str(), COLUMNS);
     let bounds = target.bounds;
-    let place = format!(
-        "pid {}, window {}, {}×{} points at {},{}",
+    let mut place = format!(
+        "pid {}, window {}, {}×{} points",
         target.pid,
         target.window_id,
         bounds.width(),
-        bounds.height(),
-        bounds.x(),
-        bounds.y()
+        bounds.height()
     );
+    // Without displays there is no screen that it could have a place on.
+    if !snapshot.displays.is_empty() {
+        place.push_str(&format!(" at {},{}", bounds.x(), bounds.y()));
+    }
     format!(
         "{}  {app}\n{}\n\n",
         style.paint(Ink::Bold, &title),

@@ -86,6 +86,9 @@ fn write_picture(
     with_marks: bool,
     path: &Path,
 ) -> Result<(), Trouble> {
+    if executor.backend().capabilities().image_formats.is_empty() {
+        return Err(Trouble::NoPictures);
+    }
     let target = &snapshot.target;
     let bitmap = executor
         .backend()

@@ -52,6 +52,11 @@ pub enum Trouble {
         /// What is missing.
         permission: Option<Permission>,
     },
+    /// The desktop gives no pictures.
+    #[error(
+        "this desktop gives no pictures\n  leave `--image` out; `maka-cu doctor` says why there are none"
+    )]
+    NoPictures,
     /// The file could not be written.
     #[error("the picture could not be written to {}", .path.display())]
     NotWritten {
@@ -70,7 +75,7 @@ impl Trouble {
     #[must_use]
     pub const fn exit(&self) -> Exit {
         match self {
-            Self::NoDesktop(_) => Exit::NoDesktop,
+            Self::NoDesktop(_) | Self::NoPictures => Exit::NoDesktop,
             Self::NoSuchApp { .. }
             | Self::SeveralApps { .. }
             | Self::NoWindow { .. }
@@ -152,8 +157,9 @@ mod tests {
             Trouble::NoSuchWindow { window_id: 3 },
             Trouble::from(BackendError::PermissionMissing(Permission::Accessibility)),
             Trouble::from(BackendError::Timeout),
+            Trouble::NoPictures,
         ];
-        let statuses = [69, 66, 66, 66, 77, 75];
+        let statuses = [69, 66, 66, 66, 77, 75, 69];
         for (trouble, status) in troubles.iter().zip(statuses) {
             let text = trouble.to_string();
             assert!(text.contains("\n  "), "{text}");

@@ -6,7 +6,8 @@ use maka_cu_protocol::snapshot::DisplayInfo;
 
 use crate::backend::desktop::WindowInfo;
 
-/// The windows that lie above `target` and can cover it, front to back: layer 0, on screen, not the desktop surface.
+/// The windows that lie above `target` and can cover it, front to back: layer 0, on screen, in a known place, not the
+/// desktop surface.
 pub fn above<'a>(
     target: &'a WindowInfo,
     windows: &'a [WindowInfo],
@@ -16,6 +17,7 @@ pub fn above<'a>(
         window.key != target.key
             && window.layer == 0
             && window.on_screen
+            && window.is_placed
             && window.z_index > target.z_index
             && !is_desktop_surface(window, displays)
     })
@@ -76,6 +78,7 @@ mod tests {
             app_name: None,
             title: Some(AppText::new(title)),
             bounds,
+            is_placed: true,
             layer: 0,
             z_index,
             on_screen: true,
@@ -100,7 +103,18 @@ mod tests {
         hidden.on_screen = false;
         let mut dock = window(4, 10, "dock", rect(0.0, 0.0, 100.0, 100.0));
         dock.layer = 20;
-        let windows = [dock, surface, hidden, other, own, target.clone(), below];
+        let mut somewhere = window(1, 11, "of Wayland", rect(0.0, 0.0, 100.0, 100.0));
+        somewhere.is_placed = false;
+        let windows = [
+            somewhere,
+            dock,
+            surface,
+            hidden,
+            other,
+            own,
+            target.clone(),
+            below,
+        ];
         let covered = |x, y, policy| {
             is_covered(
                 ScreenPoint::try_new(x, y).unwrap(),

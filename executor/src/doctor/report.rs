@@ -149,8 +149,18 @@ const fn presence(kind: BackendKind) -> &'static str {
         (BackendKind::VirtualDesktop, _) => {
             "always there; never chosen by itself, only by `--back-end virtual`"
         }
-        (_, true) => "the real desktop of this platform; chosen without `--back-end`",
-        (_, false) => "not part of this build",
+        (BackendKind::Linux, true) => {
+            "an X11 desktop; chosen without `--back-end` where DISPLAY has a screen of its own"
+        }
+        (BackendKind::Wayland, true) => {
+            "controls only; chosen without `--back-end` in any other session with a WAYLAND_DISPLAY"
+        }
+        (BackendKind::Macos, true) => {
+            "the real desktop of this platform; chosen without `--back-end`"
+        }
+        (BackendKind::Linux | BackendKind::Wayland | BackendKind::Macos, false) => {
+            "not part of this build"
+        }
     }
 }
 

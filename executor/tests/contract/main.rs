@@ -28,3 +28,5 @@ mod requests;
 mod shutdown;
 mod snapshots;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod wayland;

@@ -1,7 +1,8 @@
 //! `maka.gateway.v1.Operator`.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
+use futures_util::{Stream, StreamExt as _};
 use maka_proto::v1;
 use tonic::{Request, Response, Status};
 
@@ -9,6 +10,7 @@ use super::{
     Edge, answered, caller, deadline,
     decode::{scalar, violations::Violations},
     encode,
+    status::status_of,
 };
 use crate::session::host_event::HostEvent;
 
@@ -17,6 +19,9 @@ pub(super) struct OperatorService(pub(super) Arc<Edge>);
 
 #[tonic::async_trait]
 impl v1::operator_server::Operator for OperatorService {
+    type WatchDecisionsStream =
+        Pin<Box<dyn Stream<Item = Result<v1::DecisionLogRecord, Status>> + Send>>;
+
     async fn restart_executor(
         &self,
         request: Request<v1::RestartExecutorRequest>,
@@ -58,6 +63,29 @@ impl v1::operator_server::Operator for OperatorService {
         Ok(Response::new(v1::ReportHostEventResponse {
             sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         }))
+    }
+
+    async fn watch_decisions(
+        &self,
+        request: Request<v1::WatchDecisionsRequest>,
+    ) -> Result<Response<Self::WatchDecisionsStream>, Status> {
+        let caller = caller(request.extensions())?;
+        let context = deadline::context(request.extensions());
+        let v1::WatchDecisionsRequest { from, until_now } = request.into_inner();
+        tracing::info!(principal = %caller.principal, "an operator follows the decision log");
+        let records = answered("WatchDecisions", &caller, async {
+            self.0.decisions.read(from, until_now, context.deadline)
+        })
+        .await?;
+        let records = records.map(|record| match record {
+            Ok(record) => Ok(v1::DecisionLogRecord {
+                sequence: record.sequence,
+                json: record.line,
+                missing: record.missing,
+            }),
+            Err(error) => Err(status_of(&error)),
+        });
+        Ok(Response::new(Box::pin(records)))
     }
 }
 

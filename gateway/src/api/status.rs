@@ -52,6 +52,7 @@ pub fn row_of(error: &CallError) -> Row {
         CallError::ImageUnreadable | CallError::ImageTooLarge => {
             row(Code::FailedPrecondition, Retry::AfterObserve)
         }
+        CallError::LogUnreadable => row(Code::FailedPrecondition, Retry::Never),
         CallError::Deadline { .. } => row(Code::DeadlineExceeded, Retry::AfterDelay),
         CallError::Cancelled => row(Code::Cancelled, Retry::Never),
         CallError::Policy(refusal) | CallError::Withheld(refusal) => {
@@ -221,6 +222,7 @@ pub fn status_of(error: &CallError) -> Status {
         | CallError::ImageUnknown
         | CallError::ImageUnreadable
         | CallError::ImageTooLarge
+        | CallError::LogUnreadable
         | CallError::Deadline { stage: None }
         | CallError::Cancelled
         | CallError::Unsupported { .. }

@@ -72,6 +72,8 @@ pub enum BackEnd {
     Macos,
     /// An X11 desktop with AT-SPI.
     Linux,
+    /// A Wayland desktop, through AT-SPI alone.
+    Wayland,
     /// The embedded desktop, which needs nothing installed.
     Virtual,
 }
@@ -83,17 +85,24 @@ impl BackEnd {
         match self {
             Self::Macos => "macos",
             Self::Linux => "linux",
+            Self::Wayland => "wayland",
             Self::Virtual => "virtual",
         }
     }
 
-    /// What a bare `maka-cu host` drives on this platform.
+    /// What a bare `maka-cu host` drives in this session. In a Wayland session it takes an X display only if that has a
+    /// screen of its own, which is rare and not looked at here.
     #[must_use]
-    pub const fn of_platform() -> Option<Self> {
+    pub fn of_platform() -> Option<Self> {
+        let in_wayland = std::env::var_os("WAYLAND_DISPLAY").is_some_and(|name| !name.is_empty());
         if cfg!(target_os = "macos") {
             Some(Self::Macos)
         } else if cfg!(target_os = "linux") {
-            Some(Self::Linux)
+            Some(if in_wayland {
+                Self::Wayland
+            } else {
+                Self::Linux
+            })
         } else {
             None
         }

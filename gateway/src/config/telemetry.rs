@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::value::LoopbackAddress;
+
 /// The gateway's own log. It never holds application text, typed text or secrets, at any level.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -10,6 +12,8 @@ pub struct TelemetryConfig {
     pub level: Level,
     /// The form of a line.
     pub format: Format,
+    /// Where the page with the metrics is served, without credentials. Absent: nothing is counted.
+    pub metrics: Option<LoopbackAddress>,
 }
 
 /// How much is written.

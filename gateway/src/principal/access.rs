@@ -24,7 +24,7 @@ const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 const OPERATORS: Access = Access::Roles(&[Role::Operator]);
 
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 20] = [
+pub const TABLE: [(&str, Access); 21] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -40,6 +40,7 @@ pub const TABLE: [(&str, Access); 20] = [
     ("/maka.gateway.v1.Events/Watch", WATCHERS),
     ("/maka.gateway.v1.Operator/RestartExecutor", OPERATORS),
     ("/maka.gateway.v1.Operator/ReportHostEvent", OPERATORS),
+    ("/maka.gateway.v1.Operator/WatchDecisions", OPERATORS),
     ("/maka.gateway.v1.Policies/GetGeneration", AUTHORS),
     ("/grpc.health.v1.Health/Check", Access::Open),
     ("/grpc.health.v1.Health/Watch", Access::Open),

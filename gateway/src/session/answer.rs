@@ -126,6 +126,8 @@ pub enum ImageAbsence {
     Unreadable,
     /// The policy released the answer without it.
     DroppedByPolicy,
+    /// The desktop gives no pictures, as the executor said.
+    NotOffered,
 }
 
 /// An image of an answer: what there is, and why not more.

@@ -29,6 +29,7 @@ use maka_cu_protocol::image::ImageRef;
 use maka_cu_protocol::json::{Reason, Violation};
 use maka_cu_protocol::method::Method;
 use maka_cu_protocol::results::Answer;
+use maka_cu_protocol::sets;
 use maka_cu_protocol::snapshot::{DisplayInfo, Snapshot};
 use maka_policy_host::judge::Judge;
 use tokio::time::Instant;
@@ -365,7 +366,10 @@ impl Core {
         let absence = match (delivery, &image) {
             (ImageDelivery::None, _) => Some(ImageAbsence::NotRequested),
             (ImageDelivery::Reference | ImageDelivery::Inline, None) => {
-                Some(ImageAbsence::OmittedByExecutor)
+                Some(match snapshot.image_absence {
+                    Some(sets::ImageAbsence::NotOffered) => ImageAbsence::NotOffered,
+                    None => ImageAbsence::OmittedByExecutor,
+                })
             }
             (ImageDelivery::Reference | ImageDelivery::Inline, Some(_)) => None,
         };

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use maka_policy_host::digest::Digest;
-use maka_policy_host::log::{self, LogPosition, VerifyError};
+use maka_policy_host::log::{self, LogPosition, Verified, VerifyError};
 use serde_json::json;
 
 use crate::command_line::VerifyLogArguments;
@@ -50,24 +50,8 @@ pub fn verify(arguments: &VerifyLogArguments) -> Result<Report, InputError> {
         source,
     })?;
     let anchor = arguments.anchor.map(|Anchor(position)| position);
-    match log::verify_from(file, anchor) {
-        Ok(position) => {
-            let end = position
-                .head
-                .map(|head| format!("{}:{head}", position.count));
-            let out = if arguments.json {
-                let value = json!({
-                    "schema": "maka.policy.log/1", "whole": true, "records": position.count, "position": end,
-                });
-                format!("{value}\n")
-            } else {
-                match end {
-                    Some(end) => format!("whole: {} records, position {end}\n", position.count),
-                    None => "whole: no records\n".to_owned(),
-                }
-            };
-            Ok(Report::new(out, Exit::Passed))
-        }
+    match log::verify_all(file, anchor) {
+        Ok(verified) => Ok(Report::new(whole(verified, arguments.json), Exit::Passed)),
         Err(VerifyError::Read(source)) => Err(InputError::Log {
             path: file.clone(),
             source,
@@ -86,6 +70,40 @@ pub fn verify(arguments: &VerifyLogArguments) -> Result<Report, InputError> {
             Ok(report)
         }
     }
+}
+
+/// What is said of a whole log.
+fn whole(verified: Verified, json: bool) -> String {
+    let Verified {
+        first,
+        files,
+        position,
+    } = verified;
+    let end = position
+        .head
+        .map(|head| format!("{}:{head}", position.count));
+    let records = match first {
+        0 => 0,
+        first => position.count + 1 - first,
+    };
+    if json {
+        let value = json!({
+            "schema": "maka.policy.log/1", "whole": true, "files": files, "first": first, "records": records, "position": end,
+        });
+        return format!("{value}\n");
+    }
+    let Some(end) = end else {
+        return "whole: no records\n".to_owned();
+    };
+    let spread = match files {
+        1 => String::new(),
+        files => format!(" in {files} files"),
+    };
+    let begin = match first {
+        0 | 1 => String::new(),
+        first => format!(", from record {first} on (older files are not here)"),
+    };
+    format!("whole: {records} records{spread}{begin}, position {end}\n")
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::codes::{DenyCode, HostCode, Refusal, RefusalKind};
 use crate::combiner::{self, Combined, Opinion};
 use crate::convert;
 use crate::digest::Digest;
-use crate::engine::Engine;
+use crate::engine::{Engine, Place};
 use crate::facts::{Dispatch, DispatchFacts};
 use crate::id::{IdSource, NoEntropy};
 use crate::log::{
@@ -37,6 +37,7 @@ use crate::log::{
     now_unix_ms,
 };
 use crate::measure::NotFinite;
+use crate::metrics::Metrics;
 use crate::module::{Mode, Module, Said};
 use crate::obligation::{Obligation, ObligationKind};
 use crate::permit::{Permit, Receipt};
@@ -109,6 +110,7 @@ pub struct ModuleInfo {
 #[derive(Debug)]
 struct Generation {
     number: u64,
+    since: Instant,
     sets: BTreeMap<String, Arc<PolicySet>>,
 }
 
@@ -122,6 +124,7 @@ pub struct Judge {
     active: ArcSwapOption<Generation>,
     activating: Mutex<u64>,
     faults: AtomicU64,
+    metrics: Metrics,
 }
 
 /// The verdict on a call, before it is recorded.
@@ -163,6 +166,7 @@ impl Judge {
             active: ArcSwapOption::empty(),
             activating: Mutex::new(0),
             faults: AtomicU64::new(0),
+            metrics: Metrics::default(),
         })
     }
 
@@ -173,6 +177,13 @@ impl Judge {
             .load()
             .as_ref()
             .map_or(0, |generation| generation.number)
+    }
+
+    /// How long the generation has been active; nothing when there is none.
+    #[must_use]
+    pub fn age(&self) -> Option<Duration> {
+        let active = self.active.load();
+        active.as_ref().map(|generation| generation.since.elapsed())
     }
 
     /// What is active.
@@ -252,6 +263,17 @@ impl Judge {
         Reason::from(HostCode::AuditUnavailable).into_refusal(id, self.generation())
     }
 
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        let asked = Instant::now();
+        let place = self.engine.place();
+        self.metrics.waited(asked.elapsed());
+        place
+    }
+
     fn budget(&self) -> Duration {
         self.engine.limits().total_budget()
     }
@@ -280,7 +302,7 @@ impl Judge {
         if !case.ids_are_sane() {
             return Judged::unheard(HostCode::FactsInvalid);
         }
-        let Some(_place) = self.engine.place() else {
+        let Some(_place) = self.place() else {
             return Judged::unheard(HostCode::PolicyBusy);
         };
         let facts = convert::dispatch(&case.facts);
@@ -458,6 +480,8 @@ impl Judge {
             us: micros(case.started.elapsed()),
         };
         let recorded = self.log.decision(&record);
+        self.metrics
+            .decided(&record, case.started.elapsed(), recorded.is_ok());
         drop(record);
         let outcome = match (outcome, recorded) {
             (outcome, Ok(())) => outcome,

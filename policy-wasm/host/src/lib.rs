@@ -34,6 +34,7 @@ pub mod judge;
 pub mod limits;
 pub mod log;
 pub mod manifest;
+pub mod metrics;
 pub mod module;
 pub mod obligation;
 pub mod permit;

@@ -9,31 +9,37 @@
 //! A failed `fsync` is never repeated, because the kernel may have dropped the pages and a second call would succeed
 //! without them: the log then refuses until [`DecisionLog::replace`] has begun a new file.
 //!
+//! A log can go over to a new file when one is full ([`Rotation`]). The chain goes on across the files: the first record of
+//! a file follows the last one of the file before it, so that a file that is missing between two others is found as well.
+//!
 //! The log never holds what was typed or seen: ids, methods, codes, digests, counts and times only.
 
+mod file;
+mod follow;
 mod lines;
+mod names;
 mod record;
+mod rotate;
 mod scan;
 mod sync;
 mod verify;
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{
-    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use follow::{Follower, Logged};
+pub use names::Archive;
 pub use record::{ControlKind, LoggedOutcome, OutcomeRecord};
 pub(crate) use record::{Decision, DecisionRecord, FactsRow, ModuleRow, PolicyRow, now_unix_ms};
 pub use scan::{LoggedCall, LoggedResult, Scan, scan};
-pub use verify::{VerifyError, verify, verify_from};
+pub use verify::{Verified, VerifyError, verify, verify_all};
 
 use crate::digest::Digest;
+use file::State;
 use record::Chain;
 use sync::Syncer;
+use tokio::sync::watch;
 
 /// The longest record, with its line feed.
 pub(crate) const MAX_LINE: usize = 64 << 10;
@@ -56,6 +62,12 @@ pub enum LogError {
     /// Another gateway writes to it.
     #[error("the decision log is in use by another process")]
     InUse,
+    /// The file is not there, and older ones are: a new log would not follow them.
+    #[error(
+        "the decision log is missing although older files of it are there; put it back, or move them away as well to begin a \
+         new one"
+    )]
+    Missing,
     /// Its last record cannot be read, so the chain cannot be continued.
     #[error(
         "the last record of the decision log cannot be read; move the file away to begin a new one"
@@ -91,6 +103,17 @@ pub enum Fsync {
 pub struct LogOptions {
     /// When records are forced to the disk.
     pub fsync: Fsync,
+    /// When a new file is begun. Absent: never.
+    pub rotation: Option<Rotation>,
+}
+
+/// When a new file is begun, and how many of the old ones stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// A file that has this many bytes takes no further record.
+    pub max_file_bytes: u64,
+    /// Old files that stay; the oldest go. Absent: all stay.
+    pub keep_files: Option<u32>,
 }
 
 /// What was found when the log was opened.
@@ -115,22 +138,10 @@ pub struct LogPosition {
 #[derive(Debug)]
 pub struct DecisionLog {
     state: Mutex<State>,
-    fsync: Fsync,
+    options: LogOptions,
     syncer: Syncer,
     unlogged: AtomicU64,
-}
-
-#[derive(Debug)]
-struct State {
-    path: PathBuf,
-    file: File,
-    bytes: u64,
-    position: LogPosition,
-    /// The last record was refused, for example by a full disk; the next may be taken.
-    refused: bool,
-    /// Its file is not where it was, or shorter than what was written: what is appended would be lost.
-    displaced: bool,
-    broken: bool,
+    position: watch::Sender<LogPosition>,
 }
 
 impl DecisionLog {
@@ -144,8 +155,9 @@ impl DecisionLog {
         let syncer = Syncer::start(options.fsync).map_err(LogError::io("synced"))?;
         syncer.watch(&state.file).map_err(LogError::io("opened"))?;
         let log = Self {
+            position: watch::Sender::new(state.position),
             state: Mutex::new(state),
-            fsync: options.fsync,
+            options,
             syncer,
             unlogged: AtomicU64::new(0),
         };
@@ -163,6 +175,18 @@ impl DecisionLog {
     #[must_use]
     pub fn position(&self) -> LogPosition {
         self.lock().position
+    }
+
+    /// Where the log stands, as it moves on.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<LogPosition> {
+        self.position.subscribe()
+    }
+
+    /// A reader of its records, from number `next` on. It reads the files and holds up nobody.
+    #[must_use]
+    pub fn follow(&self, next: u64) -> Follower {
+        Follower::new(self.lock().path.clone(), next)
     }
 
     /// Control records and outcomes that could not be written.
@@ -252,6 +276,7 @@ impl DecisionLog {
             .watch(&fresh.file)
             .map_err(LogError::io("opened"))?;
         *state = fresh;
+        self.position.send_replace(state.position);
         Ok(opened)
     }
 
@@ -266,11 +291,17 @@ impl DecisionLog {
         if state.broken || state.displaced || self.syncer.failed() {
             return Err(AuditUnavailable);
         }
+        if let Some(rotation) = self.options.rotation
+            && state.bytes >= state.rotate_at.max(rotation.max_file_bytes)
+        {
+            rotate::rotate(&mut state, &self.syncer, self.options.fsync, rotation)?;
+        }
         let line = line(state.chain());
         let written = state.write(&line);
         state.refused = written.is_err();
         written?;
-        match self.fsync {
+        self.position.send_replace(state.position);
+        match self.options.fsync {
             Fsync::Batch => self.syncer.mark(),
             Fsync::Each => {
                 if let Err(error) = state.file.sync_data() {
@@ -293,164 +324,4 @@ impl DecisionLog {
             state
         })
     }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        // Closing would do, were it not for a child that another thread is just starting: until its `exec` it holds a
-        // copy of the descriptor, and the lock with it. When this fails, closing still unlocks.
-        drop(self.file.unlock());
-    }
-}
-
-impl State {
-    fn open(path: &Path) -> Result<(Self, Opened), LogError> {
-        let is_new = !path.exists();
-        if path.is_symlink() {
-            return Err(LogError::NotOurs);
-        }
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(LogError::io("opened"))?;
-        let metadata = file.metadata().map_err(LogError::io("read"))?;
-        let kind = metadata.file_type();
-        if !kind.is_file() || kind.is_fifo() || metadata.nlink() != 1 {
-            return Err(LogError::NotOurs);
-        }
-        if let Err(error) = file.try_lock() {
-            return Err(match error {
-                std::fs::TryLockError::WouldBlock => LogError::InUse,
-                std::fs::TryLockError::Error(source) => LogError::Io {
-                    doing: "locked",
-                    source,
-                },
-            });
-        }
-        if metadata.permissions().mode() & 0o077 != 0 {
-            // Fails when the file belongs to someone else, which is the answer that is wanted.
-            file.set_permissions(std::fs::Permissions::from_mode(0o600))
-                .map_err(|_| LogError::NotOurs)?;
-        }
-        if is_new {
-            // The name has to survive a power failure as well as the content.
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(LogError::io("synced"))?;
-        }
-        let (position, bytes) = tail(&file, metadata.len())?;
-        let torn_bytes = metadata.len() - bytes;
-        if torn_bytes > 0 {
-            file.set_len(bytes).map_err(LogError::io("written"))?;
-        }
-        let opened = Opened {
-            records: position.count,
-            torn_bytes,
-        };
-        Ok((
-            Self {
-                path: path.to_owned(),
-                file,
-                bytes,
-                position,
-                refused: false,
-                displaced: false,
-                broken: false,
-            },
-            opened,
-        ))
-    }
-
-    /// Whether the path still names the file that is written to, whole.
-    fn is_in_place(&self) -> bool {
-        let (Ok(named), Ok(own)) = (std::fs::symlink_metadata(&self.path), self.file.metadata())
-        else {
-            return false;
-        };
-        (named.dev(), named.ino()) == (own.dev(), own.ino()) && own.len() == self.bytes
-    }
-
-    fn chain(&self) -> Chain {
-        Chain {
-            seq: self.position.count + 1,
-            prev: self.position.head,
-        }
-    }
-
-    /// Writes one line with one call. What was written in part is cut off again.
-    fn write(&mut self, line: &[u8]) -> Result<(), AuditUnavailable> {
-        if line.len() > MAX_LINE {
-            return Err(AuditUnavailable);
-        }
-        let written = loop {
-            match self.file.write(line) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    tracing::error!(%error, path = %self.path.display(), "the decision log cannot be written; the call is refused");
-                    break 0;
-                }
-                Ok(written) => break written,
-            }
-        };
-        if written == line.len() {
-            self.bytes += line.len() as u64;
-            let text = &line[..line.len() - 1];
-            self.position = LogPosition {
-                count: self.position.count + 1,
-                head: Some(Digest::of(text)),
-            };
-            return Ok(());
-        }
-        if written > 0 && self.file.set_len(self.bytes).is_err() {
-            // A half line stays, and anything written after it would be lost with it.
-            self.broken = true;
-        }
-        Err(AuditUnavailable)
-    }
-}
-
-/// The position of a log from its last line, and where that line ends.
-fn tail(mut file: &File, length: u64) -> Result<(LogPosition, u64), LogError> {
-    // The last full line and at most one torn one lie within twice the longest line.
-    let start = length.saturating_sub(2 * MAX_LINE as u64);
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(start))
-        .map_err(LogError::io("read"))?;
-    file.take(2 * MAX_LINE as u64)
-        .read_to_end(&mut bytes)
-        .map_err(LogError::io("read"))?;
-    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
-        // No finished record: an empty log, or one whose very first record was torn. More than that is no log.
-        return if start == 0 && bytes.len() <= MAX_LINE {
-            Ok((
-                LogPosition {
-                    count: 0,
-                    head: None,
-                },
-                0,
-            ))
-        } else {
-            Err(LogError::Corrupt)
-        };
-    };
-    let begin = bytes[..end]
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let line = &bytes[begin..end];
-    let count = record::seq(line).ok_or(LogError::Corrupt)?;
-    Ok((
-        LogPosition {
-            count,
-            head: Some(Digest::of(line)),
-        },
-        start + end as u64 + 1,
-    ))
 }

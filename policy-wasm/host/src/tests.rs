@@ -9,4 +9,5 @@ mod hostile;
 mod judging;
 mod loading;
 mod logging;
+mod rotating;
 mod support;

@@ -503,6 +503,14 @@ fn observe_answers_the_question() {
     expected.image = true;
     let missing = results::read_observe(&without, &expected).unwrap_err();
     assert_eq!(missing, Violation::of("snapshot.image", Reason::Missing));
+    // C10: left out with the reason is not left out in silence; beside a picture the reason makes no sense.
+    without["snapshot"]["imageAbsence"] = json!("not_offered");
+    assert!(results::read_observe(&without, &expected).is_ok());
+    let mut both = samples::observed();
+    both["snapshot"]["imageAbsence"] = json!("not_offered");
+    let both = results::read_observe(&both, &expected).unwrap_err();
+    let contradiction = Violation::of("snapshot.imageAbsence", Reason::Contradiction);
+    assert_eq!(both, contradiction);
 
     expected.window = Some(maka_cu_protocol::ids::WindowKey {
         pid: 5021,

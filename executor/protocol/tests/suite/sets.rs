@@ -36,7 +36,7 @@ macro_rules! check_sets {
 fn every_set_is_closed() {
     check_sets! {
         Tier of 3, Path of 7, Outcome of 4, Effect of 3, VerificationMethod of 6, SettleReason of 4, WaitedReason of 3,
-        ScreenRecordingProbe of 3, CaptureScope of 2, Strictness of 2, OcclusionPolicy of 3, FocusPolicy of 2,
+        ScreenRecordingProbe of 3, ImageAbsence of 1, CaptureScope of 2, Strictness of 2, OcclusionPolicy of 3, FocusPolicy of 2,
         SettleMode of 2, Space of 1, GenericSpace of 2, MenuScopeKind of 3, Presentation of 3, ChangeKind of 3,
         ImageFormat of 2, MouseButton of 3, Direction of 4, ElementVerb of 14, ElementActionKind of 8,
         PointActionKind of 10, KeyActionKind of 2, Modifier of 5, Permission of 2, LifecycleCode of 4,

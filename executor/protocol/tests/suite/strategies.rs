@@ -347,6 +347,7 @@ pub(crate) fn snapshot() -> BoxedStrategy<Snapshot> {
             let around = (
                 selected,
                 of(image()),
+                of(member(ImageAbsence::ALL)),
                 vec(display(), 0..2),
                 vec(screen_rect(), 0..2),
                 truncation(),
@@ -354,7 +355,7 @@ pub(crate) fn snapshot() -> BoxedStrategy<Snapshot> {
             );
             (head, around).prop_map(move |(head, around)| {
                 let (snapshot_id, captured_at, target, window_digest, focused_element_token) = head;
-                let (selected, image, displays, obscuring_rects, truncated, menu) = around;
+                let (selected, image, absence, displays, obscuring_rects, truncated, menu) = around;
                 Snapshot {
                     snapshot_id,
                     captured_at,
@@ -363,6 +364,7 @@ pub(crate) fn snapshot() -> BoxedStrategy<Snapshot> {
                     focused_element_token,
                     selected_text: selected
                         .map(|(text, truncated)| SelectedText { text, truncated }),
+                    image_absence: absence.filter(|_| image.is_none()),
                     image,
                     displays,
                     obscuring_rects,

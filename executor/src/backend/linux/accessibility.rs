@@ -18,6 +18,8 @@ pub(super) const COMPONENT: &str = "org.a11y.atspi.Component";
 const REGISTRY: &str = "org.a11y.atspi.Registry";
 const ROOT_PATH: &str = "/org/a11y/atspi/accessible/root";
 const NULL_PATH: &str = "/org/a11y/atspi/null";
+/// Members of the bus that are asked who they are.
+const MOST_APPLICATIONS: usize = 1024;
 /// Processes remembered by bus name. When full it is emptied: it only saves questions.
 const KNOWN_PIDS: usize = 1024;
 
@@ -116,13 +118,9 @@ impl Accessibility {
         Bus::connect(&address).await
     }
 
-    /// The root accessibles of the process. Several when it registered more than once, none when it is not accessible.
-    pub(super) async fn applications_of(
-        &self,
-        bus: &Bus,
-        pid: u32,
-    ) -> Result<Vec<ObjectRef>, CallError> {
-        let all: Vec<WireRef> = bus
+    /// The root accessibles of everybody on the bus, each with its process.
+    pub(super) async fn applications(&self, bus: &Bus) -> Result<Vec<(ObjectRef, u32)>, CallError> {
+        let mut all: Vec<WireRef> = bus
             .call(
                 &registry_root(),
                 ACCESSIBLE,
@@ -131,11 +129,12 @@ impl Accessibility {
                 CALL_TIMEOUT * 2,
             )
             .await?;
+        all.truncate(MOST_APPLICATIONS);
         let mut found = Vec::new();
         for object in all.into_iter().filter_map(object_ref) {
             // An application may leave during the enumeration: it is passed over.
-            if self.pid_of(bus, &object.bus_name).await == Some(pid) {
-                found.push(object);
+            if let Some(pid) = self.pid_of(bus, &object.bus_name).await {
+                found.push((object, pid));
             }
         }
         Ok(found)
@@ -177,6 +176,17 @@ impl Accessibility {
             toolkits.insert(Arc::clone(&application.bus_name), toolkit);
         }
         Ok(toolkit)
+    }
+
+    /// The root accessibles of the process. Several when it registered more than once, none when it is not accessible.
+    pub(super) async fn applications_of(
+        &self,
+        bus: &Bus,
+        pid: u32,
+    ) -> Result<Vec<ObjectRef>, CallError> {
+        let mut all = self.applications(bus).await?;
+        all.retain(|(_, owner)| *owner == pid);
+        Ok(all.into_iter().map(|(object, _)| object).collect())
     }
 
     async fn pid_of(&self, bus: &Bus, bus_name: &Arc<str>) -> Option<u32> {

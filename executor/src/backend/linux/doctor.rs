@@ -1,4 +1,4 @@
-//! What an X11 desktop needs, looked at one by one: for `doctor`, and for the refusal to start without it.
+//! What a desktop needs, looked at one by one: for `doctor`, and for the refusal to start without it.
 
 use std::env;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -8,6 +8,7 @@ use std::time::Duration;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
 use super::accessibility::{Accessibility, Addresses};
+use super::compositor::{self, Compositor};
 use super::display::Screen;
 use crate::backend::doctor::{Finding, StartRefusal};
 
@@ -27,12 +28,14 @@ pub(super) fn connect() -> Result<Screen, StartRefusal> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !is_set("DISPLAY") {
         // Said plainly, since it looks like a desktop to whoever sits at it.
-        return Err(if is_set("WAYLAND_DISPLAY") {
+        return Err(if compositor::is_named() {
             StartRefusal {
-                missing: "there is a Wayland compositor and no X display: a program there can neither list, \
-                          picture nor address the windows of others"
+                missing: "there is a Wayland compositor and no X display: a program there can neither picture nor \
+                          address the windows of others"
                     .to_owned(),
-                remedy: "log in to an X11 session, or start a private desktop with `maka-desktop`".to_owned(),
+                remedy: "use `--back-end wayland`, which operates controls and needs neither, log in to an X11 session, \
+                         or start a private desktop with `maka-desktop run --`"
+                    .to_owned(),
             }
         } else {
             refusal("there is no X display: DISPLAY is not set")
@@ -118,12 +121,26 @@ pub(super) fn diagnose() -> Vec<Finding> {
     if let Ok(screen) = &screen {
         findings.extend(display_findings(screen));
     }
-    findings.push(match session_bus_address() {
+    findings.extend(bus_findings(screen.as_ref().ok()));
+    findings
+}
+
+/// Likewise of a Wayland desktop.
+pub(super) fn diagnose_wayland() -> Vec<Finding> {
+    let mut findings = vec![match Compositor::connect() {
+        Ok(_) => fine("Wayland compositor", "connected"),
+        Err(refusal) => missing("Wayland compositor", &refusal.missing, &refusal.remedy),
+    }];
+    findings.extend(bus_findings(None));
+    findings
+}
+
+fn bus_findings(screen: Option<&Screen>) -> [Finding; 2] {
+    let session = match session_bus_address() {
         Some(_) => fine("session bus", "an address is set"),
         None => missing("session bus", "there is no address for it", START_BUS),
-    });
-    findings.push(accessibility_finding(screen.as_ref().ok()));
-    findings
+    };
+    [session, accessibility_finding(screen)]
 }
 
 fn display_findings(screen: &Screen) -> Vec<Finding> {

@@ -35,7 +35,7 @@ pub(super) fn focus(
 ) -> Result<bool, PerformError> {
     let refused = PerformError::Refused { path: route.path() };
     let window = node.context.window;
-    let bus = desktop.bus(deadline).map_err(|_| refused)?;
+    let bus = desktop.services.bus(deadline).map_err(|_| refused)?;
     let mut left = desktop.input.turn(deadline).ok_or(refused)?;
     match route {
         InputRoute::Window => {
@@ -49,7 +49,7 @@ pub(super) fn focus(
             if bracket.is_open() && !shows_active(desktop, root, &patience) {
                 return Ok(false);
             }
-            Ok(desktop.block_on(grab(&bus, node, deadline)))
+            Ok(desktop.services.block_on(grab(&bus, node, deadline)))
         }
         InputRoute::Global => {
             let earlier = left
@@ -57,7 +57,7 @@ pub(super) fn focus(
                 .take()
                 .filter(|before| before.still_counts_for(window));
             let before = bring(&desktop.display, window, deadline).map_err(|_| refused)?;
-            let focused = desktop.block_on(grab(&bus, node, deadline));
+            let focused = desktop.services.block_on(grab(&bus, node, deadline));
             if focused {
                 // Until the keys are typed: a window that is sent back would lose it.
                 left.forward = Some(earlier.unwrap_or(before));

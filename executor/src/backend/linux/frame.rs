@@ -102,6 +102,17 @@ impl Placement {
         }
     }
 
+    /// In a window of which only its accessible is known: everything is counted from the corner of the root, whatever the
+    /// toolkit counts from. Without extents nothing in the window has a place.
+    pub(super) fn of_root(toolkit: Toolkit, root: Option<Extents>) -> Self {
+        let root = root.filter(|root| root.exists());
+        Self {
+            toolkit,
+            offset: root.map_or((0.0, 0.0), |root| (-f64::from(root.x), -f64::from(root.y))),
+            size: root.map_or((0.0, 0.0), |root| (root.width.into(), root.height.into())),
+        }
+    }
+
     /// The argument of `Component.GetExtents` that [`Placement::frame`] expects.
     pub(super) const fn coordinate_type(self) -> u32 {
         self.toolkit.coordinate_type()
@@ -161,6 +172,39 @@ mod tests {
                 expected,
                 "{name} {version}"
             );
+        }
+    }
+
+    #[test]
+    fn a_window_that_only_its_accessible_tells_of_counts_from_its_root() {
+        let rows = [
+            (
+                Some(extents(0, 0, 400, 300)),
+                extents(10, 20, 30, 40),
+                Some((10.0, 20.0)),
+            ),
+            (
+                Some(extents(26, 23, 400, 300)),
+                extents(36, 43, 30, 40),
+                Some((10.0, 20.0)),
+            ),
+            (
+                Some(extents(0, 0, 400, 300)),
+                extents(10, 300, 30, 40),
+                None,
+            ),
+            (
+                Some(extents(i32::MIN, i32::MIN, 0, 0)),
+                extents(10, 20, 30, 40),
+                None,
+            ),
+            (None, extents(10, 20, 30, 40), None),
+        ];
+        for (root, element, expected) in rows {
+            let placement = Placement::of_root(Toolkit::Gtk3, root);
+            let frame = placement.frame(element);
+            let corner = frame.map(|frame| (frame.x(), frame.y()));
+            assert_eq!(corner, expected, "{root:?} {element:?}");
         }
     }
 

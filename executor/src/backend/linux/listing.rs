@@ -70,6 +70,7 @@ fn describe(
         app_name: app.name,
         title: (!window.title.0.is_empty()).then(|| AppText::new(window.title.0.clone())),
         bounds: window.area.to_screen(main),
+        is_placed: true,
         layer: window.layer,
         z_index,
         on_screen: window.on_screen,

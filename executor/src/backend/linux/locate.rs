@@ -6,10 +6,11 @@ use futures_util::stream;
 
 use super::accessibility::Accessibility;
 use super::bus::{Bus, CallError, ObjectRef};
-use super::frame::{Extents, Toolkit};
+use super::frame::Toolkit;
 use super::matching::{AccessibleSide, WindowSide, choose};
 use super::reader::{IN_FLIGHT, Reader};
-use super::vocabulary::{ROLE_MENU_BAR, State};
+use super::toplevels::top_levels;
+use super::vocabulary::ROLE_MENU_BAR;
 use super::window::XWindow;
 use crate::deadline::Deadline;
 
@@ -45,7 +46,13 @@ pub(super) async fn locate(
     let mut tops = Vec::new();
     for application in &applications {
         let toolkit = accessibility.toolkit_of(bus, application).await?;
-        tops.extend(top_levels(bus, application, toolkit, deadline).await?);
+        let kind = SCREEN_COORDINATES;
+        match top_levels(bus, application, toolkit, kind, deadline).await {
+            Ok(found) => tops.extend(found),
+            // It left meanwhile.
+            Err(CallError::Gone | CallError::NoReply) => {}
+            Err(error) => return Err(error),
+        }
     }
     let sides: Vec<AccessibleSide<'_>> = tops
         .iter()
@@ -68,69 +75,6 @@ pub(super) async fn locate(
         },
         None => Located::NoMatch,
     })
-}
-
-/// A top-level accessible. Holds application text; has no `Debug`.
-struct TopLevel {
-    object: ObjectRef,
-    toolkit: Toolkit,
-    name: String,
-    extents: Option<Extents>,
-}
-
-async fn top_levels(
-    bus: &Bus,
-    application: &ObjectRef,
-    toolkit: Toolkit,
-    deadline: &Deadline,
-) -> Result<Vec<TopLevel>, CallError> {
-    let reader = Reader::new(bus, toolkit, deadline.clone());
-    let (_, children) = match reader.role_and_children(application).await {
-        Ok(found) => found,
-        // It left meanwhile.
-        Err(CallError::Gone | CallError::NoReply) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut tops = Vec::new();
-    for object in children {
-        let core = match reader.core(&object).await {
-            Ok(core) => core,
-            Err(
-                CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed,
-            ) => continue,
-            Err(error @ (CallError::Timeout | CallError::Lost)) => return Err(error),
-        };
-        // Pop-ups that are prepared and not shown are top-levels too. Minimised windows are not showing but visible.
-        if !core.states.has(State::Showing) && !core.states.has(State::Visible) {
-            continue;
-        }
-        let kind = core.interfaces.component.then_some(SCREEN_COORDINATES);
-        let extents = reader.extents(&object, kind).await.unwrap_or_default();
-        tops.push(TopLevel {
-            object,
-            toolkit,
-            name: core.name,
-            extents,
-        });
-    }
-    Ok(tops)
-}
-
-/// What the process draws its windows with; `None` when it is not on the bus, or answers in two ways.
-pub(super) async fn toolkit(
-    accessibility: &Accessibility,
-    bus: &Bus,
-    pid: u32,
-) -> Result<Option<Toolkit>, CallError> {
-    let mut found = None;
-    for application in accessibility.applications_of(bus, pid).await? {
-        let toolkit = accessibility.toolkit_of(bus, &application).await?;
-        if found.is_some_and(|found| found != toolkit) {
-            return Ok(None);
-        }
-        found = Some(toolkit);
-    }
-    Ok(found)
 }
 
 /// The menu bar below a window's accessible. Goes level by level, each level side by side, so that one control that does not

@@ -402,12 +402,12 @@ pub(super) fn shows_active(
     root: &AccessibleNode,
     patience: &Deadline,
 ) -> bool {
-    let Ok(bus) = desktop.bus(patience) else {
+    let Ok(bus) = desktop.services.bus(patience) else {
         return false;
     };
     let reader = Reader::new(&bus, root.context.toolkit, patience.clone());
     while !patience.is_over() {
-        let core = desktop.block_on(reader.core(&root.object));
+        let core = desktop.services.block_on(reader.core(&root.object));
         if core.is_ok_and(|core| core.states.has(State::Active)) {
             return true;
         }

@@ -1,204 +1,147 @@
-//! Reading of single nodes, and of what their frames are counted from.
+//! Reading of trees and of single nodes, the same for every kind of session. What differs is where a window is known from,
+//! which [`Surface`] tells.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use maka_cu_protocol::ids::WindowKey;
-use maka_cu_protocol::roles;
-use maka_cu_protocol::text::AppText;
-
-use super::bus::{Bus, CallError};
-use super::display::unreadable;
-use super::frame::{Placement, Toolkit};
-use super::locate::Located;
-use super::node::{AccessibleNode, LinuxNode, WindowContext};
+use super::bus::CALL_TIMEOUT;
+use super::node::{AccessibleNode, LinuxNode};
 use super::reader::Reader;
-use super::window::XWindow;
-use super::{LinuxDesktop, locate, no_bus, process, walk};
+use super::services::{Services, no_bus};
+use super::surface::Surface;
+use super::{locate, walk};
 use crate::backend::error::BackendError;
-use crate::backend::tree::{NodeRef, RawNode};
+use crate::backend::tree::{NodeRef, RawNode, RawTree, WalkBudget, WalkScope};
 use crate::deadline::Deadline;
 
 /// From this many nodes on, one answer about all of an application is cheaper than an answer per node.
 const WORTH_A_CACHE: usize = 24;
 
-/// A program registers with the accessibility bus while it starts; until it is this old (in hundredths of a second), a
-/// window whose program is not there yet is asked for again rather than called one without a tree.
-const REGISTERS_WITHIN: u64 = 200;
-
-/// A program that has answered nothing for so long is busy with something else, as one whose handler waits for a dialog. Its
-/// window is shown as one that has more in it than can be told, so that points of it can be used.
-const SILENT_FOR: Duration = Duration::from_secs(2);
-
-impl LinuxDesktop {
-    /// See [`crate::backend::Backend::window_root`].
-    pub(super) fn root_of(
-        &self,
-        key: WindowKey,
-        deadline: &Deadline,
-    ) -> Result<Option<NodeRef>, BackendError> {
-        let id = key.window_id;
-        let windows = self.display.ask(deadline, move |screen| {
-            let windows = screen.windows().map_err(unreadable)?;
-            // From now on its pixels are kept, so that a picture asked for later is complete.
-            if windows.iter().any(|window| window.id == id) {
-                screen.redirect(id).map_err(unreadable)?;
-            }
-            Ok(windows)
-        })?;
-        let of_process: Vec<XWindow> = windows
-            .into_iter()
-            .filter(|window| window.pid == Some(key.pid))
-            .collect();
-        let wanted = of_process
-            .iter()
-            .position(|window| window.id == id)
-            .ok_or(BackendError::WindowGone)?;
-        let bus = self.bus(deadline)?;
-        let silent_at = Instant::now() + SILENT_FOR;
-        let located = loop {
-            let located = self.within(
-                deadline,
-                locate::locate(
-                    &self.accessibility,
-                    &bus,
-                    key.pid,
-                    &of_process,
-                    wanted,
-                    deadline,
-                ),
-            )?;
-            match located {
-                // A busy program leaves a question out now and then.
-                Err(CallError::Timeout) if Instant::now() < silent_at => {}
-                located => break located,
-            }
-        };
-        if matches!(located, Err(CallError::Timeout)) {
-            let context = WindowContext {
-                window: id,
-                toolkit: Toolkit::ScreenBased,
-            };
-            return Ok(Some(NodeRef::new(LinuxNode::Silent(context))));
-        }
-        match located.map_err(no_bus)? {
-            Located::Root { object, toolkit } => {
-                let context = Arc::new(WindowContext {
-                    window: id,
-                    toolkit,
-                });
-                let node = AccessibleNode {
-                    object,
-                    context,
-                    parent: None,
-                    in_menu: false,
-                };
-                Ok(Some(NodeRef::new(LinuxNode::Accessible(Arc::new(node)))))
-            }
-            Located::NoMatch => Ok(None),
-            Located::NoApplication => {
-                let process = process::process(key.pid).ok_or(BackendError::WindowGone)?;
-                let settled =
-                    process::age_ticks(&process).is_none_or(|age| age >= REGISTERS_WITHIN);
-                let context = WindowContext {
-                    window: id,
-                    toolkit: Toolkit::ScreenBased,
-                };
-                Ok(settled.then(|| NodeRef::new(LinuxNode::Window(context))))
-            }
-        }
-    }
-
-    /// Where the window is now, and how frames of its elements are counted.
-    pub(super) fn placement(
-        &self,
-        bus: &Bus,
-        root: &AccessibleNode,
-        deadline: &Deadline,
-    ) -> Result<Placement, BackendError> {
-        let id = root.context.window;
-        let window = self.display.ask(deadline, move |screen| {
-            screen.window(id).map_err(unreadable)
-        })?;
-        let window = window.ok_or(BackendError::WindowGone)?;
-        let toolkit = root.context.toolkit;
-        let extents = if toolkit == Toolkit::Gtk4 && window.frame_extents.is_none() {
-            let reader = Reader::new(bus, toolkit, deadline.clone());
-            self.block_on(reader.extents(&root.object, Some(toolkit.coordinate_type())))
-                .unwrap_or_default()
-        } else {
-            None
-        };
-        Ok(Placement::new(
-            toolkit,
-            window.area,
-            window.frame_extents,
-            extents,
-        ))
-    }
-
-    /// The one node of a window without a tree, which `node` stands for.
-    pub(super) fn window_node(
-        &self,
-        node: &LinuxNode,
-        context: &WindowContext,
-        deadline: &Deadline,
-    ) -> Result<RawNode, BackendError> {
-        let id = context.window;
-        let window = self.display.ask(deadline, move |screen| {
-            screen.window(id).map_err(unreadable)
-        })?;
-        let window = window.ok_or(BackendError::WindowGone)?;
-        let placement = Placement::new(context.toolkit, window.area, None, None);
-        let title = window.title.0;
-        Ok(RawNode {
-            role: roles::WINDOW.into(),
-            subrole: Some(roles::STANDARD_WINDOW.into()),
-            ax_identifier: None,
-            title: (!title.is_empty()).then(|| AppText::new(title)),
-            label: None,
-            value: None,
-            placeholder: None,
-            enabled: true,
-            focused: false,
-            selected: None,
-            frame: Some(placement.whole()),
-            actions: Vec::new(),
-            value_settable: false,
-            secure: false,
-            ancestor_roles: Vec::new(),
-            sibling_index: 0,
+/// See [`crate::backend::Backend::menu_bar`].
+pub(super) fn menu_bar(
+    services: &Services,
+    root: &NodeRef,
+    deadline: &Deadline,
+) -> Result<Option<NodeRef>, BackendError> {
+    let root = match root.downcast() {
+        Some(LinuxNode::Accessible(root)) => root,
+        Some(LinuxNode::Window(_)) | None => return Ok(None),
+        Some(LinuxNode::Silent(_)) => return Err(BackendError::Timeout),
+    };
+    let bus = services.bus(deadline)?;
+    let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
+    let found = services
+        .block_on(locate::menu_bar(&reader, &root.object))
+        .map_err(no_bus)?;
+    Ok(found.map(|object| {
+        let context = Arc::clone(&root.context);
+        let node = AccessibleNode {
+            object,
+            context,
             parent: None,
-            depth: 0,
-            node_ref: NodeRef::new(match node {
-                LinuxNode::Silent(_) => LinuxNode::Silent(context.clone()),
-                LinuxNode::Window(_) | LinuxNode::Accessible(_) => {
-                    LinuxNode::Window(context.clone())
-                }
-            }),
-        })
-    }
-
-    /// Reads nodes of one window again.
-    pub(super) fn read_accessibles(
-        &self,
-        nodes: &[Arc<AccessibleNode>],
-        deadline: &Deadline,
-    ) -> Result<Vec<Option<RawNode>>, BackendError> {
-        let Some(first) = nodes.first() else {
-            return Ok(Vec::new());
+            in_menu: true,
         };
-        let root = first.ancestors().last().unwrap_or(first);
-        let bus = self.bus(deadline)?;
-        let placement = self.placement(&bus, root, deadline)?;
-        let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
-        self.block_on(async {
-            let reader = if nodes.len() >= WORTH_A_CACHE {
-                reader.with_cache(&root.object).await
-            } else {
-                reader
-            };
-            walk::read_again(&reader, nodes, placement).await
-        })
+        NodeRef::new(LinuxNode::Accessible(Arc::new(node)))
+    }))
+}
+
+/// See [`crate::backend::Backend::walk`].
+pub(super) fn walk(
+    surface: &impl Surface,
+    root: &NodeRef,
+    scope: &WalkScope,
+    budget: &WalkBudget,
+) -> Result<RawTree, BackendError> {
+    // The root belongs to every answer, so what is needed for it may take a moment beyond a spent budget.
+    let for_root = if budget.deadline.remaining() < CALL_TIMEOUT {
+        Deadline::within(CALL_TIMEOUT)
+    } else {
+        budget.deadline.clone()
+    };
+    match root.downcast().ok_or(BackendError::Unsupported)? {
+        node @ (LinuxNode::Window(context) | LinuxNode::Silent(context)) => Ok(RawTree {
+            nodes: vec![RawNode {
+                node_ref: root.clone(),
+                ..surface.window_node(context, &for_root)?
+            }],
+            // There is more in a silent one, and nobody tells what.
+            truncated_elements: matches!(node, LinuxNode::Silent(_)),
+            truncated_depth: false,
+        }),
+        LinuxNode::Accessible(root) => {
+            let services = surface.services();
+            let bus = services.bus(&for_root)?;
+            let placement = surface.placement(&bus, root, &for_root)?;
+            let reader = Reader::new(&bus, root.context.toolkit, for_root);
+            services.block_on(async {
+                let reader = reader.with_cache(&root.object).await;
+                walk::walk(&reader, root, placement, scope, budget).await
+            })
+        }
     }
+}
+
+/// See [`crate::backend::Backend::read_nodes`].
+pub(super) fn read_nodes(
+    surface: &impl Surface,
+    nodes: &[NodeRef],
+    deadline: &Deadline,
+) -> Result<Vec<Option<RawNode>>, BackendError> {
+    let mut answers: Vec<Option<RawNode>> = vec![None; nodes.len()];
+    let mut accessibles: Vec<(usize, Arc<AccessibleNode>)> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        match node.downcast().ok_or(BackendError::Unsupported)? {
+            LinuxNode::Window(context) | LinuxNode::Silent(context) => {
+                answers[index] = match surface.window_node(context, deadline) {
+                    Ok(read) => Some(RawNode {
+                        node_ref: node.clone(),
+                        ..read
+                    }),
+                    Err(BackendError::WindowGone) => None,
+                    Err(error) => return Err(error),
+                };
+            }
+            LinuxNode::Accessible(node) => accessibles.push((index, Arc::clone(node))),
+        }
+    }
+    // Normally all of one window; a caller that mixes windows gets the same answers window by window.
+    while let Some(window) = accessibles.first().map(|(_, node)| node.context.window) {
+        let (same, others): (Vec<_>, Vec<_>) = accessibles
+            .into_iter()
+            .partition(|(_, node)| node.context.window == window);
+        accessibles = others;
+        let (indexes, same): (Vec<usize>, Vec<Arc<AccessibleNode>>) = same.into_iter().unzip();
+        let read = match read_accessibles(surface, &same, deadline) {
+            Ok(read) => read,
+            Err(BackendError::WindowGone) => continue,
+            Err(error) => return Err(error),
+        };
+        for (index, node) in indexes.into_iter().zip(read) {
+            answers[index] = node;
+        }
+    }
+    Ok(answers)
+}
+
+/// Reads nodes of one window again.
+fn read_accessibles(
+    surface: &impl Surface,
+    nodes: &[Arc<AccessibleNode>],
+    deadline: &Deadline,
+) -> Result<Vec<Option<RawNode>>, BackendError> {
+    let Some(first) = nodes.first() else {
+        return Ok(Vec::new());
+    };
+    let root = first.ancestors().last().unwrap_or(first);
+    let services = surface.services();
+    let bus = services.bus(deadline)?;
+    let placement = surface.placement(&bus, root, deadline)?;
+    let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
+    services.block_on(async {
+        let reader = if nodes.len() >= WORTH_A_CACHE {
+            reader.with_cache(&root.object).await
+        } else {
+            reader
+        };
+        walk::read_again(&reader, nodes, placement).await
+    })
 }

@@ -5,13 +5,14 @@
 
 use maka_cu_protocol::ids::WindowKey;
 
+use super::LinuxDesktop;
 use super::bus::CallError;
 use super::display::{Area, Screen, unreadable};
 use super::frame::Toolkit;
-use super::locate;
 use super::process::was_given;
+use super::services::no_bus;
+use super::toplevels;
 use super::window::XWindow;
-use super::{LinuxDesktop, no_bus};
 use crate::backend::error::BackendError;
 use crate::backend::input::{Gesture, Reach};
 use crate::deadline::Deadline;
@@ -189,9 +190,9 @@ impl LinuxDesktop {
         key: WindowKey,
         deadline: &Deadline,
     ) -> Result<Listener, BackendError> {
-        let bus = self.bus(deadline)?;
-        let toolkit = locate::toolkit(&self.accessibility, &bus, key.pid);
-        let toolkit = match self.within(deadline, toolkit)? {
+        let bus = self.services.bus(deadline)?;
+        let toolkit = toplevels::toolkit(&self.services.accessibility, &bus, key.pid);
+        let toolkit = match self.services.within(deadline, toolkit)? {
             // It does not answer now and never did. What cannot be known is sent nothing.
             Err(CallError::Timeout) => return Ok(Listener::Other),
             toolkit => toolkit.map_err(no_bus)?,

@@ -1,4 +1,5 @@
-//! The switches by which toolkits decide whether they answer on the accessibility bus, as this environment has them.
+//! The switches by which toolkits decide whether they answer on the accessibility bus, as this environment has them, and
+//! what a Wayland session leaves out.
 //!
 //! An application reads them once, when it starts. What is seen here is what an application gets that is started from here;
 //! one that runs already may have been told something else.
@@ -9,19 +10,66 @@ use zbus::wire::Variant;
 
 use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
 use super::doctor::{runtime, session_bus_address};
+use crate::backend::BackendKind;
 use crate::backend::doctor::Note;
 
+const X11_INSTEAD: &str =
+    "log in to an X11 session, or start a private desktop with `maka-desktop run --`";
+
 /// Looks at every switch.
-pub(super) fn notes() -> Vec<Note> {
+pub(super) fn notes(kind: BackendKind) -> Vec<Note> {
     let mut notes = vec![status_note(accessibility_is_on())];
-    notes.extend(switches(|name| env::var(name).ok()));
+    let variable = |name: &str| env::var(name).ok();
+    notes.extend(switches(variable));
+    notes.extend(limits(kind, variable));
     notes
+}
+
+/// What cannot be had in a session of this kind, why, and what to do about it.
+fn limits(kind: BackendKind, variable: impl Fn(&str) -> Option<String>) -> Vec<Note> {
+    let is_set = |name: &str| variable(name).is_some_and(|found| !found.is_empty());
+    match kind {
+        BackendKind::Linux if is_set("WAYLAND_DISPLAY") => vec![note(
+            "Wayland",
+            "this session is a Wayland session: only windows of X programs are seen",
+            Some(
+                "see all of them with `--back-end wayland`, or start programs with X, as with GDK_BACKEND=x11 and QT_QPA_PLATFORM=xcb",
+            ),
+        )],
+        BackendKind::Wayland => {
+            let mut notes = vec![
+                note(
+                    "pictures",
+                    "none: a compositor shows no program the windows of another",
+                    Some(X11_INSTEAD),
+                ),
+                note(
+                    "points and keys",
+                    "none: no Wayland protocol brings input to one window of another program",
+                    Some("operate controls instead, or log in to an X11 session"),
+                ),
+                note(
+                    "places of windows",
+                    "not known, and windows cannot be moved, resized or minimised: the compositor alone knows and does that",
+                    None,
+                ),
+            ];
+            if is_set("DISPLAY") {
+                notes.push(note(
+                    "Xwayland",
+                    "X programs are seen here as far as they are accessible",
+                    Some("their pictures, and nothing of other programs, come with `--back-end linux`"),
+                ));
+            }
+            notes
+        }
+        BackendKind::Linux | BackendKind::Macos | BackendKind::VirtualDesktop => Vec::new(),
+    }
 }
 
 /// The switches in the environment.
 fn switches(variable: impl Fn(&str) -> Option<String>) -> Vec<Note> {
     let is = |name: &str, value: &str| variable(name).is_some_and(|found| found == value);
-    let is_set = |name: &str| variable(name).is_some_and(|found| !found.is_empty());
     let qt = if is("QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "1") {
         note("Qt switch", "on", None)
     } else {
@@ -49,15 +97,7 @@ fn switches(variable: impl Fn(&str) -> Option<String>) -> Vec<Note> {
     } else {
         note("GTK 4 switch", "on", None)
     };
-    let mut notes = vec![qt, gtk3, gtk4];
-    if is_set("WAYLAND_DISPLAY") {
-        notes.push(note(
-            "Wayland",
-            "this session is a Wayland session: only windows of X programs are seen",
-            Some("start programs with X, as with GDK_BACKEND=x11 and QT_QPA_PLATFORM=xcb"),
-        ));
-    }
-    notes
+    vec![qt, gtk3, gtk4]
 }
 
 fn status_note(is_on: Result<bool, CallError>) -> Note {
@@ -131,13 +171,30 @@ mod tests {
         assert_eq!(advised(&[]), ["Qt switch"]);
         assert!(advised(&[on, ("NO_AT_BRIDGE", "0"), ("GTK_A11Y", "")]).is_empty());
         assert_eq!(
-            advised(&[
-                on,
-                ("NO_AT_BRIDGE", "1"),
-                ("GTK_A11Y", "none"),
-                ("WAYLAND_DISPLAY", "w")
-            ]),
-            ["GTK 3 switch", "GTK 4 switch", "Wayland"]
+            advised(&[on, ("NO_AT_BRIDGE", "1"), ("GTK_A11Y", "none"),]),
+            ["GTK 3 switch", "GTK 4 switch"]
         );
+    }
+
+    #[test]
+    fn what_a_session_leaves_out_is_said() {
+        use BackendKind::{Linux, VirtualDesktop, Wayland};
+        let check = |kind, set: &[&str], expected: &[&str]| {
+            let variable = |name: &str| set.contains(&name).then(|| "x".to_owned());
+            let notes = limits(kind, variable);
+            let names: Vec<_> = notes.iter().map(|note| note.name).collect();
+            assert_eq!(names, expected, "{kind} {set:?}");
+        };
+        let always = ["pictures", "points and keys", "places of windows"];
+        let [pictures, points, places] = always;
+        check(Linux, &["DISPLAY"], &[]);
+        check(Linux, &["DISPLAY", "WAYLAND_DISPLAY"], &["Wayland"]);
+        check(Wayland, &["WAYLAND_DISPLAY"], &always);
+        check(
+            Wayland,
+            &["DISPLAY", "WAYLAND_DISPLAY"],
+            &[pictures, points, places, "Xwayland"],
+        );
+        check(VirtualDesktop, &["WAYLAND_DISPLAY"], &[]);
     }
 }

@@ -19,9 +19,15 @@ pub(super) const ROLE_COMBO_BOX: u32 = 11;
 pub(super) const ROLE_FILLER: u32 = 20;
 /// `ROLE_SCROLL_BAR`.
 pub(super) const ROLE_SCROLL_BAR: u32 = 48;
+const ROLE_ALERT: u32 = 2;
 const ROLE_CHECK_BOX: u32 = 7;
 const ROLE_CHECK_MENU_ITEM: u32 = 8;
+const ROLE_COLOR_CHOOSER: u32 = 9;
 const ROLE_DATE_EDITOR: u32 = 12;
+const ROLE_DIALOG: u32 = 16;
+const ROLE_FILE_CHOOSER: u32 = 19;
+const ROLE_FONT_CHOOSER: u32 = 22;
+const ROLE_FRAME: u32 = 23;
 const ROLE_LIST_ITEM: u32 = 32;
 const ROLE_PROGRESS_BAR: u32 = 42;
 const ROLE_RADIO_BUTTON: u32 = 44;
@@ -30,6 +36,7 @@ const ROLE_TABLE_CELL: u32 = 56;
 const ROLE_TERMINAL: u32 = 60;
 const ROLE_TEXT: u32 = 61;
 const ROLE_TOGGLE_BUTTON: u32 = 62;
+const ROLE_WINDOW: u32 = 69;
 const ROLE_EDITBAR: u32 = 77;
 const ROLE_ENTRY: u32 = 79;
 const ROLE_LEVEL_BAR: u32 = 103;
@@ -47,6 +54,7 @@ pub(super) enum State {
     Enabled = 8,
     Focused = 12,
     Horizontal = 13,
+    Iconified = 15,
     MultiLine = 17,
     Pressed = 20,
     Selectable = 22,
@@ -151,6 +159,19 @@ pub(super) fn value_source(role: u32, states: States, interfaces: Interfaces) ->
             ValueSource::Text
         }
         _ => ValueSource::None,
+    }
+}
+
+/// Whether a top-level with this role is a window that a person works in. Where no window server lists the windows, this is
+/// what tells them from tooltips, menus and other pop-ups, which are top-levels too: GTK 3 calls those windows.
+pub(super) fn is_window(toolkit: Toolkit, role: u32) -> bool {
+    match role {
+        ROLE_ALERT | ROLE_COLOR_CHOOSER | ROLE_DIALOG | ROLE_FILE_CHOOSER | ROLE_FONT_CHOOSER
+        | ROLE_FRAME => true,
+        ROLE_WINDOW => toolkit != Toolkit::Gtk3,
+        // A plain widget of Qt that is a window of its own.
+        ROLE_FILLER => toolkit == Toolkit::Qt,
+        _ => false,
     }
 }
 
@@ -327,6 +348,23 @@ mod tests {
         );
         assert!(!found.has(State::Showing) && !found.has(State::Enabled));
         assert_eq!(States::from_words(&[]), States::default());
+    }
+
+    #[test]
+    fn pop_ups_are_no_windows() {
+        let rows = [
+            (Toolkit::Gtk3, ROLE_FRAME, true),
+            (Toolkit::Gtk3, ROLE_DIALOG, true),
+            (Toolkit::Gtk3, ROLE_WINDOW, false),
+            (Toolkit::Gtk4, ROLE_WINDOW, true),
+            (Toolkit::Qt, ROLE_FILLER, true),
+            (Toolkit::Gtk4, ROLE_FILLER, false),
+            (Toolkit::ScreenBased, ROLE_ALERT, true),
+            (Toolkit::Qt, ROLE_MENU, false),
+        ];
+        for (toolkit, role, expected) in rows {
+            assert_eq!(is_window(toolkit, role), expected, "{toolkit:?} {role}");
+        }
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn info(world: &World, window: &LiveWindow, z_index: usize) -> WindowInfo {
             .map(|app| AppText::new(app.name.as_str())),
         title: (!window.title.is_empty()).then(|| AppText::new(window.title.as_str())),
         bounds: display::screen_rect(window.bounds),
+        is_placed: true,
         layer: i64::from(window.layer),
         z_index: i64::try_from(z_index).expect("the number of windows is bounded"),
         on_screen: true,

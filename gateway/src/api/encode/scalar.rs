@@ -109,6 +109,7 @@ members! {
         OmittedByExecutor => OmittedByExecutor,
         Unreadable => Unreadable,
         DroppedByPolicy => DroppedByPolicy,
+        NotOffered => NotOffered,
     }
 }
 members! {

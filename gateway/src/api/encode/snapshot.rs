@@ -27,6 +27,7 @@ pub(crate) fn frame(frame: Frame) -> v1::Snapshot {
         focused_element_token,
         selected_text,
         image: _,
+        image_absence: _,
         displays,
         obscuring_rects,
         elements,

@@ -145,6 +145,7 @@ fn bare_snapshot() -> Snapshot {
             sha256: Digest::of(b"png"),
             scale: 1.0,
         }),
+        image_absence: None,
         displays: Vec::new(),
         obscuring_rects: Vec::new(),
         elements: Vec::new(),
@@ -229,6 +230,10 @@ fn a_missing_picture_says_why() {
     assert_eq!(
         response.image_absence(),
         v1::ImageAbsence::OmittedByExecutor
+    );
+    assert_eq!(
+        scalar::image_absence(ImageAbsence::NotOffered),
+        v1::ImageAbsence::NotOffered
     );
 }
 

@@ -113,6 +113,12 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             Code::ResourceExhausted,
             "never",
         ),
+        (
+            CallError::Limit(Limit::LogReaders),
+            Code::ResourceExhausted,
+            "never",
+        ),
+        (CallError::LogUnreadable, Code::FailedPrecondition, "never"),
         (CallError::KeyConflict, Code::AlreadyExists, "never"),
         (CallError::ImageUnknown, Code::NotFound, "after_observe"),
         (

@@ -106,6 +106,7 @@ pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
         | CallError::ImageUnknown
         | CallError::ImageUnreadable
         | CallError::ImageTooLarge
+        | CallError::LogUnreadable
         | CallError::Withheld(_)
         | CallError::Unsupported { .. }
         | CallError::Refused { .. }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use super::{ActivateError, Generation, Judge, first_facts};
 use crate::bindings::exports::maka::policy::hooks;
@@ -9,6 +10,7 @@ use crate::codes::HostCode;
 use crate::combiner::Opinion;
 use crate::convert;
 use crate::log::ControlKind;
+use crate::metrics::Reload;
 use crate::module::{Mode, Module};
 use crate::set::PolicySet;
 
@@ -51,8 +53,10 @@ impl Judge {
         *last = number;
         self.active.store(Some(Arc::new(Generation {
             number,
+            since: Instant::now(),
             sets: by_name,
         })));
+        self.metrics.reloaded(Reload::Accepted);
         self.log.control(ControlKind::PolicyActivated, None);
         Ok(number)
     }

@@ -116,7 +116,7 @@ impl Judge {
         };
         let head = &receipt.head;
         let set = receipt.set.digest().to_string();
-        let recorded = self.log.decision(&DecisionRecord {
+        let record = DecisionRecord {
             id: id.as_str(),
             unix_ms: now_unix_ms(),
             hook: "review-result",
@@ -148,7 +148,11 @@ impl Judge {
                 .collect(),
             approval: None,
             us: micros(started.elapsed()),
-        });
+        };
+        let recorded = self.log.decision(&record);
+        self.metrics
+            .decided(&record, started.elapsed(), recorded.is_ok());
+        drop(record);
         let (released, given) = match (recorded, released) {
             (Ok(()), released) => (released, given),
             // A quarantine stays one when it cannot be recorded.
@@ -177,7 +181,7 @@ impl Judge {
         subject: &Subject,
         started: Instant,
     ) -> Reviewed<'a> {
-        let Some(_place) = self.engine.place() else {
+        let Some(_place) = self.place() else {
             return Reviewed::withheld(HostCode::PolicyBusy);
         };
         let set = &*receipt.set;

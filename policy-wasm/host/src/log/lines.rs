@@ -1,12 +1,13 @@
 //! Reads a log line by line, with a bound on the line.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::Path;
 
 use super::{LogError, MAX_LINE};
 
 /// The finished lines of a log. A torn last line is not one.
+#[derive(Debug)]
 pub(super) struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
@@ -26,6 +27,16 @@ impl Lines {
             reader: BufReader::new(file),
             line: Vec::new(),
         })
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> &File {
+        self.reader.get_ref()
+    }
+
+    /// Goes back to the beginning.
+    pub(super) fn rewind(&mut self) -> Result<(), LogError> {
+        self.reader.rewind().map_err(LogError::io("read"))
     }
 
     /// The next finished line, without its line feed.

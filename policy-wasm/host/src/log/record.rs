@@ -69,6 +69,8 @@ words! {
         LogResumed = "log_resumed",
         /// The log was replaced by this file.
         LogReplaced = "log_replaced",
+        /// The file before this one was full.
+        LogRotated = "log_rotated",
         /// The browser is asked for its version.
         BrowserGetVersion = "browser_get_version",
         /// Browser targets are discovered.

@@ -2,14 +2,15 @@
 //! key without forwarding anything.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use maka_floor::facts::{Effect, Path as Route, Tier};
 use serde::Deserialize;
 
-use super::LogError;
 use super::lines::Lines;
 use super::record::{DECISION, LoggedOutcome, OUTCOME};
+use super::{LogError, names};
 use crate::digest::Digest;
 
 /// An admitted call with a key.
@@ -98,47 +99,82 @@ struct Line {
     withheld: bool,
 }
 
-/// Reads the newest `max` admitted calls that carry a key. A log that does not exist has none. Reading does not need the
+/// Reads the newest `max` admitted calls that carry a key, from the current file and the full one before it. A log that does not exist has none. Reading does not need the
 /// lock, so do it before [`DecisionLog::open`](super::DecisionLog::open).
 ///
 /// # Errors
 ///
 /// When the file cannot be read, or a line of it is no record.
 pub fn scan(path: &Path, max: usize) -> Result<Scan, LogError> {
-    let mut lines = match Lines::open(path) {
-        Ok(lines) => lines,
-        Err(LogError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Scan::default());
-        }
+    // The newest full file as well: right after a change of files the current one knows next to nothing.
+    let newest = match names::archives(path) {
+        Ok(archives) => archives.into_iter().next_back(),
+        Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let mut order: VecDeque<String> = VecDeque::new();
-    let mut calls: HashMap<String, LoggedCall> = HashMap::new();
-    let mut dropped = 0;
-    while let Some(line) = lines.next()? {
-        let line: Line = serde_json::from_slice(line).map_err(|_| LogError::Corrupt)?;
+    let files = newest.iter().map(|archive| archive.path.as_path());
+    let mut found = Calls::new(max);
+    for file in files.chain([path]) {
+        let mut lines = match Lines::open(file) {
+            Ok(lines) => lines,
+            Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        while let Some(line) = lines.next()? {
+            found.take(serde_json::from_slice(line).map_err(|_| LogError::Corrupt)?)?;
+        }
+    }
+    Ok(found.finish())
+}
+
+/// The calls found so far.
+struct Calls {
+    max: usize,
+    order: VecDeque<String>,
+    calls: HashMap<String, LoggedCall>,
+    dropped: u64,
+}
+
+impl Calls {
+    fn new(max: usize) -> Self {
+        Self {
+            max,
+            order: VecDeque::new(),
+            calls: HashMap::new(),
+            dropped: 0,
+        }
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), LogError> {
         if line.schema == DECISION {
             if line.hook == "admit-dispatch"
                 && line.effective == "allow"
                 && !line.tool_call.is_empty()
             {
-                order.push_back(line.id.clone());
-                calls.insert(line.id.clone(), call(line));
-                if order.len() > max
-                    && let Some(oldest) = order.pop_front()
+                self.order.push_back(line.id.clone());
+                self.calls.insert(line.id.clone(), call(line));
+                if self.order.len() > self.max
+                    && let Some(oldest) = self.order.pop_front()
                 {
-                    calls.remove(&oldest);
-                    dropped += 1;
+                    self.calls.remove(&oldest);
+                    self.dropped += 1;
                 }
             }
         } else if line.schema == OUTCOME
-            && let Some(call) = calls.get_mut(&line.decision)
+            && let Some(call) = self.calls.get_mut(&line.decision)
         {
             call.result = Some(result(line)?);
         }
+        Ok(())
     }
-    let calls = order.iter().filter_map(|id| calls.remove(id)).collect();
-    Ok(Scan { calls, dropped })
+
+    fn finish(mut self) -> Scan {
+        let order = self.order.iter();
+        Scan {
+            calls: order.filter_map(|id| self.calls.remove(id)).collect(),
+            dropped: self.dropped,
+        }
+    }
 }
 
 fn call(line: Line) -> LoggedCall {

@@ -1,11 +1,15 @@
 //! Walks the chain of a log.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::lines::Lines;
-use super::{LogError, LogPosition};
+use super::names::Archive;
+use super::record::ControlKind;
+use super::{LogError, LogPosition, file, names};
 use crate::digest::Digest;
 
 /// Why a log is not whole.
@@ -28,63 +32,151 @@ pub enum VerifyError {
     Anchor(u64),
 }
 
+/// What a whole log holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// Number of the first record; above 1 when older files are no longer here.
+    pub first: u64,
+    /// Its files.
+    pub files: usize,
+    /// Where it ends.
+    pub position: LogPosition,
+}
+
 #[derive(Deserialize)]
 struct Link {
     seq: u64,
     #[serde(default)]
+    kind: String,
+    #[serde(default)]
     prev: Option<String>,
 }
 
-/// Checks that every record follows the one before it, and returns where the log ends. Without a position that was kept
-/// elsewhere this cannot tell that the end was cut off, or that the whole file was rewritten. A torn last line is left to
-/// [`DecisionLog::open`](super::DecisionLog::open); a log that does not exist is whole.
+/// An empty log.
+const NOTHING: LogPosition = LogPosition {
+    count: 0,
+    head: None,
+};
+
+/// Checks that in the current file every record follows the one before it, and the first one the last of the file before, and
+/// returns where the log ends. Without a position that was kept elsewhere this cannot tell that the end was cut off, or that the
+/// whole file was rewritten. A torn last line is left to [`DecisionLog::open`](super::DecisionLog::open); a log that does not
+/// exist is whole.
 ///
 /// # Errors
 ///
 /// When the file cannot be read, and at the first record that does not follow.
 pub fn verify(path: &Path) -> Result<LogPosition, VerifyError> {
-    verify_from(path, None)
+    let mut chain = Links::new(None);
+    if let Some(before) = archives(path)?.last() {
+        let file = File::open(&before.path).map_err(LogError::io("opened"))?;
+        let length = file.metadata().map_err(LogError::io("read"))?.len();
+        chain.position = Some(file::tail(&file, length)?.0);
+    }
+    chain.walk(path)?;
+    Ok(chain.end())
 }
 
-/// As [`verify`], and checks that the log still holds a position that was kept elsewhere. That finds a cut end and a
-/// rewritten file, up to that position.
+/// As [`verify`] over all files of the log, and checks that it still holds a position that was kept elsewhere. That finds a cut
+/// end and a rewritten log, up to that position.
 ///
 /// # Errors
 ///
 /// As [`verify`], and when the position is not in the log.
-pub fn verify_from(path: &Path, anchor: Option<LogPosition>) -> Result<LogPosition, VerifyError> {
-    let position = walk(path, anchor)?;
+pub fn verify_all(path: &Path, anchor: Option<LogPosition>) -> Result<Verified, VerifyError> {
+    let mut chain = Links::new(anchor);
+    let archives = archives(path)?;
+    for archive in &archives {
+        chain.walk(&archive.path)?;
+    }
+    chain.walk(path)?;
+    let position = chain.end();
     match anchor {
-        Some(anchor) if anchor.count > position.count => Err(VerifyError::Anchor(anchor.count)),
-        Some(_) | None => Ok(position),
+        Some(anchor) if !chain.has_anchor => Err(VerifyError::Anchor(anchor.count)),
+        Some(_) | None => Ok(Verified {
+            first: chain.first,
+            files: archives.len() + 1,
+            position,
+        }),
     }
 }
 
-fn walk(path: &Path, anchor: Option<LogPosition>) -> Result<LogPosition, VerifyError> {
-    let mut position = LogPosition {
-        count: 0,
-        head: None,
-    };
-    let mut lines = match Lines::open(path) {
-        Ok(lines) => lines,
-        Err(LogError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(position);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    while let Some(line) = lines.next()? {
-        let expected = position.count + 1;
-        let link: Link = serde_json::from_slice(line).map_err(|_| VerifyError::Broken(expected))?;
-        if link.seq != expected || link.prev != position.head.map(|head| head.to_string()) {
-            return Err(VerifyError::Broken(expected));
-        }
-        position = LogPosition {
-            count: expected,
-            head: Some(Digest::of(line)),
-        };
-        if anchor.is_some_and(|anchor| anchor.count == expected && anchor.head != position.head) {
-            return Err(VerifyError::Anchor(expected));
+fn archives(path: &Path) -> Result<Vec<Archive>, LogError> {
+    match names::archives(path) {
+        Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// The chain as far as it was followed.
+struct Links {
+    anchor: Option<LogPosition>,
+    has_anchor: bool,
+    /// Absent before the first file.
+    position: Option<LogPosition>,
+    first: u64,
+}
+
+impl Links {
+    fn new(anchor: Option<LogPosition>) -> Self {
+        Self {
+            has_anchor: anchor == Some(NOTHING),
+            anchor,
+            position: None,
+            first: 0,
         }
     }
-    Ok(position)
+
+    fn end(&self) -> LogPosition {
+        self.position.unwrap_or(NOTHING)
+    }
+
+    fn walk(&mut self, path: &Path) -> Result<(), VerifyError> {
+        let mut lines = match Lines::open(path) {
+            Ok(lines) => lines,
+            Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        while let Some(line) = lines.next()? {
+            self.follow(line)?;
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, line: &[u8]) -> Result<(), VerifyError> {
+        let broken = VerifyError::Broken(self.end().count + 1);
+        let Ok(link) = serde_json::from_slice::<Link>(line) else {
+            return Err(broken);
+        };
+        // Where the older files are gone, the first record says that it followed one of them.
+        let is_left_over = self.position.is_none()
+            && link.seq > 1
+            && link.kind == ControlKind::LogRotated.as_str()
+            && link.prev.is_some();
+        let before = self.end();
+        let follows =
+            link.seq == before.count + 1 && link.prev == before.head.map(|head| head.to_string());
+        if !follows && !is_left_over {
+            return Err(broken);
+        }
+        let position = LogPosition {
+            count: link.seq,
+            head: Some(Digest::of(line)),
+        };
+        if self.first == 0 {
+            self.first = link.seq;
+        }
+        if let Some(anchor) = self.anchor
+            && anchor.count == link.seq
+        {
+            if anchor.head != position.head {
+                return Err(VerifyError::Anchor(link.seq));
+            }
+            self.has_anchor = true;
+        }
+        self.position = Some(position);
+        Ok(())
+    }
 }

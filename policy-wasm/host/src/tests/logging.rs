@@ -14,6 +14,13 @@ use crate::set::PolicySet;
 
 const FSYNC: [Fsync; 3] = [Fsync::Batch, Fsync::Each, Fsync::Never];
 
+fn of(fsync: Fsync) -> LogOptions {
+    LogOptions {
+        fsync,
+        rotation: None,
+    }
+}
+
 fn open(path: &Path) -> DecisionLog {
     DecisionLog::open(path, LogOptions::default()).unwrap().0
 }
@@ -23,7 +30,7 @@ fn records_form_a_chain_that_is_continued() {
     for fsync in FSYNC {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let (log, opened) = DecisionLog::open(&path, LogOptions { fsync }).unwrap();
+        let (log, opened) = DecisionLog::open(&path, of(fsync)).unwrap();
         assert_eq!((opened.records, opened.torn_bytes), (0, 0));
         log.control(ControlKind::Hello, None);
         log.control(ControlKind::SessionBegin, Some("s"));
@@ -33,7 +40,7 @@ fn records_form_a_chain_that_is_continued() {
             (2, 0, true)
         );
         drop(log);
-        let (log, opened) = DecisionLog::open(&path, LogOptions { fsync }).unwrap();
+        let (log, opened) = DecisionLog::open(&path, of(fsync)).unwrap();
         assert_eq!((opened.records, log.position()), (2, position));
         log.control(ControlKind::SessionEnd, Some("s"));
         assert_eq!(verify(&path).unwrap(), log.position());
