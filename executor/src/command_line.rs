@@ -133,6 +133,10 @@ pub struct HostOptions {
     /// Which desktop.
     #[command(flatten)]
     pub desktop: DesktopOptions,
+    /// Use a pointer beside the person's, for X11 windows that take no other input in the background (GTK 4, and GTK 3
+    /// programs that somebody else started). It stays, and is seen as a second cursor, until the X server ends.
+    #[arg(long)]
+    pub second_pointer: bool,
     /// How much to log on stderr.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
     pub log: LogLevel,

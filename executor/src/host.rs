@@ -45,7 +45,11 @@ fn serve(options: &HostOptions) -> io::Result<Exit> {
         }
     };
     // Outside of the runtime: a back end may drive one of its own.
-    let backend = match open::open(&options.desktop) {
+    let opened = match options.second_pointer {
+        true => open::open_with_second_pointer(&options.desktop),
+        false => open::open(&options.desktop),
+    };
+    let backend = match opened {
         Ok(backend) => backend,
         Err(refusal) => {
             say(&refusal);

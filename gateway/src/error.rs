@@ -15,8 +15,8 @@ use maka_cu_protocol::sets::{LifecycleCode, ReleaseReason, RequestStage};
 use maka_policy_host::codes::Refusal;
 use thiserror::Error;
 
-use crate::plane::fault::Fault;
 use crate::approval::Approval;
+use crate::plane::fault::Fault;
 use crate::session::answer::DomainFault;
 use crate::session::state::SessionState;
 

@@ -45,6 +45,19 @@ pub enum Gesture {
     },
 }
 
+impl Gesture {
+    /// Where the pointer is put down first, when that is not the point of the command.
+    #[must_use]
+    pub const fn start(&self) -> Option<WindowPoint> {
+        match self {
+            Self::Drag { from } => Some(*from),
+            Self::Move | Self::Click { .. } | Self::Press | Self::Release | Self::Scroll { .. } => {
+                None
+            }
+        }
+    }
+}
+
 /// What is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyCommand {

@@ -38,6 +38,7 @@ mod keysym;
 mod listing;
 mod locate;
 mod lock;
+mod master;
 mod matching;
 mod node;
 mod pointer;
@@ -48,6 +49,7 @@ mod reading;
 mod rerun;
 mod routes;
 mod scroll;
+mod second;
 mod selection;
 mod sent;
 mod services;
@@ -89,7 +91,9 @@ pub fn diagnose_wayland() -> Vec<Finding> {
 /// What the applications of this environment were told about accessibility, and of X11 in a Wayland session what it misses.
 #[must_use]
 pub fn notes() -> Vec<Note> {
-    toolkits::notes(BackendKind::Linux)
+    let mut notes = toolkits::notes(BackendKind::Linux);
+    notes.extend(doctor::connect().ok().map(|screen| master::note(&screen)));
+    notes
 }
 
 /// The same, and what cannot be done on a Wayland desktop and why.

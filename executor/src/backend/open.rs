@@ -23,6 +23,24 @@ pub fn open(options: &DesktopOptions) -> Result<Arc<dyn Backend>, StartRefusal> 
     }
 }
 
+/// As [`open`], with a pointer beside the person's. Only an X11 desktop can have one.
+///
+/// # Errors
+/// [`StartRefusal`], also when there can be none: what was asked for is not silently left out.
+pub fn open_with_second_pointer(
+    options: &DesktopOptions,
+) -> Result<Arc<dyn Backend>, StartRefusal> {
+    match choose(options)? {
+        BackendKind::Linux => open_linux_with_second_pointer(),
+        kind @ (BackendKind::VirtualDesktop | BackendKind::Wayland | BackendKind::Macos) => {
+            Err(StartRefusal {
+                missing: format!("the back end `{kind}` has no second pointer"),
+                remedy: "leave out `--second-pointer`".to_owned(),
+            })
+        }
+    }
+}
+
 /// What stands between this process and the desktop that the options name.
 ///
 /// # Errors
@@ -92,6 +110,22 @@ fn not_built(kind: BackendKind) -> StartRefusal {
 #[cfg(target_os = "linux")]
 fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
     Ok(Arc::new(super::linux::LinuxDesktop::open()?))
+}
+
+#[cfg(target_os = "linux")]
+fn open_linux_with_second_pointer() -> Result<Arc<dyn Backend>, StartRefusal> {
+    let desktop = super::linux::LinuxDesktop::open_with_second_pointer()?;
+    Ok(Arc::new(desktop))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_linux_with_second_pointer() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_linux() -> Result<Arc<dyn Backend>, StartRefusal> {
+    Err(not_built(BackendKind::Linux))
 }
 
 #[cfg(target_os = "linux")]

@@ -113,8 +113,13 @@ impl Client {
     }
 
     /// A bare `maka-cu host` from a command that carries the environment of a real desktop, and a handshake.
-    pub(crate) fn start_on(mut command: Command) -> Self {
-        command.arg("host");
+    pub(crate) fn start_on(command: Command) -> Self {
+        Self::start_on_with(command, &[])
+    }
+
+    /// The same with further arguments.
+    pub(crate) fn start_on_with(mut command: Command, arguments: &[&str]) -> Self {
+        command.arg("host").args(arguments);
         Self::start_command(command)
     }
 

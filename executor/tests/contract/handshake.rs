@@ -180,6 +180,11 @@ fn a_host_without_a_desktop_refuses_in_one_line() {
     ]);
     assert_eq!(client.exit_status().code(), Some(69));
     assert!(client.stderr().contains("--desktop"));
+    // What was asked for is not silently left out.
+    let second = ["host", "--back-end", "virtual", "--second-pointer"];
+    let mut client = Client::spawn(&second);
+    assert_eq!(client.exit_status().code(), Some(69));
+    assert!(client.stderr().contains("--second-pointer"));
 }
 
 #[test]

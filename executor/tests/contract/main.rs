@@ -22,6 +22,8 @@ mod keys;
 mod launches;
 mod observing;
 mod points;
+#[cfg(target_os = "linux")]
+mod real_forms;
 mod requests;
 mod shutdown;
 mod snapshots;

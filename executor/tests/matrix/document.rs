@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::table::{Cover, Toolkit, rows};
+use crate::second;
+use crate::table::{Cover, Setup, Toolkit};
 
 const INTRODUCTION: &str = "# What works in which toolkit on X11
 
@@ -26,15 +27,37 @@ Measured with GTK 3.24.38, GTK 4.8.3, Qt 5.15.8, Qt 6.4.2 and Chromium under ope
 
 ";
 
+const SECOND_POINTER: &str = "
+## With `--second-pointer`
+
+`maka-cu host --second-pointer` (for a gateway: `args = [\"--second-pointer\"]` below `[executor]`) makes a pointer beside the
+person's, and with it reaches points of programs that hear nothing that is sent to them: GTK 4, and GTK 3 where somebody else
+than the executor started the program. Everything else stays as above. It is off unless asked for, because of what it costs:
+
+- A second cursor is drawn, and stays until the X server ends: to remove the pointer would end GTK 4 programs that know it.
+  Executors of one display share it; each gesture waits up to two seconds for the one of another, and is refused then.
+- Programs learn of another pointer and keyboard; one that cannot do with two may behave oddly. The clock of the screen saver
+  starts anew with each gesture.
+- The point must not be covered, since a pointer is over what lies on top.
+- It takes XInput 2.2 and XTEST, openbox or xfwm4 (under another window manager the points are refused as without it), and no
+  focus that follows the mouse. Under Xwayland the executor does not start with it. `maka-cu doctor` tells.
+- An executor that is killed with a button held leaves it down on the second pointer until the next one starts; the person's
+  pointer is never affected, and nothing stays grabbed or frozen.
+
+The GTK 3 form was started here as a person starts it.
+
+";
+
 const LIMITS: &str = "
 ## What else to know
 
 - Keys by `cg_event_pid` want `focusPolicy: acquire`. Qt tells of no focused element in a window that is in the background, so
   `require` is refused there.
-- A handler of a GTK 3 program that runs a modal dialog inside itself (`gtk_dialog_run`) stops its accessibility until the
-  dialog is closed: observing it is refused with `timeout`. Operate such a button at a point instead of by `click`.
-- GTK 4.8 programs built on GtkApplication do not always join the accessibility bus. Such a window has one element, which
-  stands for the window; points and keys still reach it with permission.
+- A handler of a GTK 3 program that runs a modal dialog inside itself (`gtk_dialog_run`), and was called by `click`, stops the
+  program's accessibility until the dialog is closed. Windows of a program that answers nothing for two seconds have one
+  element, which stands for the window, and are told to be truncated: points of them, as of the dialog, can be used.
+- GTK 4.8 programs built on GtkApplication join the accessibility bus about a second after their window is there, on a busy
+  machine later. Until then such a window has one element, which stands for it; observe it again.
 - A window is `window_gone` to an observation for up to two seconds after its program has started, until it has joined the
   accessibility bus or is known not to.
 - Two clicks on one spot within 400 ms are a double click to a program, as those of a person are.
@@ -57,22 +80,30 @@ pub(crate) fn check() {
 }
 
 fn text() -> String {
-    let mut text = INTRODUCTION.to_owned();
-    let mut line = |cells: Vec<String>| writeln!(text, "| {} |", cells.join(" | ")).unwrap();
-    let toolkits = Toolkit::ALL.map(|toolkit| toolkit.as_str().to_owned());
-    line([vec!["action".to_owned()], toolkits.to_vec()].concat());
-    line(vec!["---".to_owned(); Toolkit::ALL.len() + 1]);
-    for row in rows() {
-        let cells = Toolkit::ALL.map(|toolkit| {
-            let [uncovered, covered] = Cover::ALL.map(|cover| (row.cells)(toolkit, cover));
+    let usual = table(&Toolkit::ALL, Setup::Usual);
+    let second = table(&second::TOOLKITS, Setup::SecondPointer);
+    [INTRODUCTION, &usual, SECOND_POINTER, &second, LIMITS].concat()
+}
+
+fn table(toolkits: &[Toolkit], setup: Setup) -> String {
+    let mut text = String::new();
+    let mut line = |first: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells: Vec<_> = std::iter::once(first.to_owned()).chain(cells).collect();
+        writeln!(text, "| {} |", cells.join(" | ")).unwrap();
+    };
+    let names = toolkits.iter().map(|toolkit| toolkit.as_str().to_owned());
+    line("action", &mut names.clone());
+    line("---", &mut names.map(|_| "---".to_owned()));
+    for row in setup.rows() {
+        let cell = |toolkit: &Toolkit| {
+            let [uncovered, covered] = Cover::ALL.map(|cover| (row.cells)(*toolkit, cover));
             if uncovered == covered {
                 uncovered.to_string()
             } else {
                 format!("{uncovered}; covered: {covered}")
             }
-        });
-        line([vec![row.name.to_owned()], cells.to_vec()].concat());
+        };
+        line(row.name, &mut toolkits.iter().map(cell));
     }
-    text.push_str(LIMITS);
     text
 }

@@ -291,7 +291,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         name: "minimise the window",
         run: |form| arrange(form, &ElementCommand::MinimizeWindow),
-        effect: Effect::Window(|form| form.window().is_none_or(|window| !window.on_screen)),
+        effect: Effect::Window(|form| form.window().is_some_and(|window| !window.on_screen)),
         cells: |_, cover| match cover {
             Cover::Uncovered | Cover::Covered => ATTRIBUTE,
         },

@@ -15,8 +15,9 @@ use maka_cu_protocol::geometry::{ScreenPoint, ScreenRect};
 use maka_cu_protocol::ids::WindowKey;
 use maka_cu_protocol::roles;
 
-use crate::sides::{Screen, Sides};
-use crate::table::{Cover, Outcome, Toolkit};
+use crate::sides::Sides;
+use crate::table::{Cover, Outcome, Setup, Toolkit};
+use crate::watch::Watch;
 
 /// A failure to appear by then is a failure; the slowest program here takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ pub(crate) struct Form {
     pub(crate) desktop: LinuxDesktop,
     pub(crate) toolkit: Toolkit,
     pub(crate) key: WindowKey,
-    screen: Screen,
+    watch: Watch,
     /// Where the window was when the rows began.
     pub(crate) bounds: ScreenRect,
     _programs: Vec<Program>,
@@ -80,9 +81,13 @@ pub(crate) struct Log {
 
 impl Form {
     /// Starts the form, puts it in the upper left corner and another window in front.
-    pub(crate) fn start(toolkit: Toolkit, cover: Cover) -> Self {
-        let desktop = LinuxDesktop::open().unwrap();
-        let mut programs = vec![start(toolkit)];
+    pub(crate) fn start(toolkit: Toolkit, cover: Cover, setup: Setup) -> Self {
+        let desktop = match setup {
+            Setup::Usual => LinuxDesktop::open(),
+            Setup::SecondPointer => LinuxDesktop::open_with_second_pointer(),
+        };
+        let desktop = desktop.unwrap();
+        let mut programs = vec![start(toolkit, setup)];
         let title = format!("Form {}", toolkit.as_str());
         let key = window_of(&desktop, &title).key;
         let root = eventually("the form's accessible", || {
@@ -97,13 +102,13 @@ impl Form {
             Cover::Uncovered => (fixtures().join("forms/bystander.py"), "Bystander"),
             Cover::Covered => (fixtures().join("gtk/cover.py"), "Cover"),
         };
-        programs.push(python(&script));
+        programs.push(spawn(&mut python(&script)));
         let front = window_of(&desktop, front).key;
-        let screen = Screen::connect();
+        let watch = Watch::connect();
         eventually("the window in front is active", || {
-            let sides = Sides::now(&desktop, &screen);
+            let sides = Sides::now(&desktop, &watch);
             let windows = desktop.windows(&soon()).unwrap();
-            (sides.active == Some(front.window_id) && windows[0].key == front).then_some(())
+            (sides.active == front.window_id && windows[0].key == front).then_some(())
         });
         let bounds = eventually("the form is where it was put", || {
             let bounds = window_of(&desktop, &title).bounds;
@@ -113,7 +118,7 @@ impl Form {
             desktop,
             toolkit,
             key,
-            screen,
+            watch,
             bounds,
             _programs: programs,
         };
@@ -122,7 +127,7 @@ impl Form {
     }
 
     pub(crate) fn sides(&self) -> Sides {
-        Sides::now(&self.desktop, &self.screen)
+        Sides::now(&self.desktop, &self.watch)
     }
 
     /// As it is listed now; `None` when it is not.
@@ -257,11 +262,17 @@ fn fixtures() -> PathBuf {
     FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
 }
 
-fn start(toolkit: Toolkit) -> Program {
+fn start(toolkit: Toolkit, setup: Setup) -> Program {
     let forms = fixtures().join("forms");
     match toolkit {
         Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::Qt5 | Toolkit::Qt6 => {
-            python(&forms.join(toolkit.as_str()).with_extension("py"))
+            let mut command = python(&forms.join(toolkit.as_str()).with_extension("py"));
+            match setup {
+                // The only way in which sent points reach GTK 3; what the executor launches has it too.
+                Setup::Usual => command.env("GDK_CORE_DEVICE_EVENTS", "1"),
+                Setup::SecondPointer => &mut command,
+            };
+            spawn(&mut command)
         }
         Toolkit::Chromium => {
             let profile = PathBuf::from(env::var_os("HOME").unwrap()).join("chromium");
@@ -286,14 +297,10 @@ fn start(toolkit: Toolkit) -> Program {
 }
 
 /// The interpreter of the system, which the toolkits' packages belong to.
-fn python(script: &FilePath) -> Program {
-    spawn(
-        Command::new("/usr/bin/python3")
-            .arg(script)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            // The only way in which point input reaches GTK 3; what the executor launches has it too.
-            .env("GDK_CORE_DEVICE_EVENTS", "1"),
-    )
+fn python(script: &FilePath) -> Command {
+    let mut command = Command::new("/usr/bin/python3");
+    command.arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
 }
 
 fn spawn(command: &mut Command) -> Program {

@@ -18,7 +18,8 @@ const SENT: Cell = clean(Path::CgEventPid);
 /// How far from the middle of the pad a drag starts.
 const DRAG: f64 = 60.0;
 
-pub(crate) const ROWS: &[Row] = &[
+/// Gestures of the pointer.
+pub(crate) const POINTS: &[Row] = &[
     Row {
         name: "click",
         run: |form| gesture(form, "Pad", &[click(MouseButton::Left, 1)]),
@@ -35,15 +36,15 @@ pub(crate) const ROWS: &[Row] = &[
         name: "double click",
         run: |form| gesture(form, "Pad", &[click(MouseButton::Left, 2)]),
         effect: Effect::Events(|toolkit| match toolkit {
-            // GTK tells of the second press and then of the double click.
-            Toolkit::Gtk3 | Toolkit::Gtk4 => &[
+            // GTK 3 tells of the second press and then of the double click.
+            Toolkit::Gtk3 => &[
                 "pad press 1",
                 "pad release 1",
                 "pad press 1",
                 "pad double 1",
                 "pad release 1",
             ],
-            Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => &[
+            Toolkit::Gtk4 | Toolkit::Qt5 | Toolkit::Qt6 | Toolkit::Chromium => &[
                 "pad press 1",
                 "pad release 1",
                 "pad double 1",
@@ -62,7 +63,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "triple click",
         run: |form| gesture(form, "Pad", &[click(MouseButton::Left, 3)]),
         effect: Effect::Events(|toolkit| match toolkit {
-            Toolkit::Gtk3 | Toolkit::Gtk4 => &[
+            Toolkit::Gtk3 => &[
                 "pad press 1",
                 "pad release 1",
                 "pad press 1",
@@ -81,7 +82,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "pad press 1",
                 "pad release 1",
             ],
-            Toolkit::Chromium => &[
+            Toolkit::Gtk4 | Toolkit::Chromium => &[
                 "pad press 1",
                 "pad release 1",
                 "pad double 1",
@@ -161,6 +162,10 @@ pub(crate) const ROWS: &[Row] = &[
         effect: Effect::Window(|_| true),
         cells: |_, _| Cell::NeedsGlobal,
     },
+];
+
+/// Keys.
+pub(crate) const KEYS: &[Row] = &[
     Row {
         name: "press a function key",
         run: |form| keys(form, "Pad", &[named(NamedKey::F8)]),

@@ -3,9 +3,10 @@
 //! Each toolkit has a test of its own. It starts a private desktop, runs itself again inside it, and does every row of the
 //! table twice: with the form in view and with a full-screen window above it. A cell holds when the back end says what the
 //! table says, the program shows the effect, and pointer, active window, stacking and focus are as before, or changed as the
-//! table says (C1: input that was to stay in the background and did not). The same data makes `docs/linux-matrix.md`.
+//! table says (C1: input that was to stay in the background and did not). The gestures are done again with the second pointer,
+//! by rows of their own. The same data makes `docs/linux-matrix.md`.
 //!
-//! All of it runs under openbox; under xfwm4 a sample does, and the rest where `MAKA_MATRIX_ALL` is set, as
+//! Nearly all of it runs under openbox; under xfwm4 a sample does, and the rest where `MAKA_MATRIX_ALL` is set, as
 //! `cargo xtask soak matrix` does.
 //!
 //! A toolkit that is not installed fails its test, unless `MAKA_TEST_WITHOUT` lists it by name.
@@ -20,8 +21,11 @@ mod document;
 mod element;
 mod form;
 mod input;
+mod second;
 mod sides;
 mod table;
+#[path = "../linux/watch.rs"]
+mod watch;
 
 use std::env;
 use std::sync::{Mutex, PoisonError};
@@ -30,80 +34,190 @@ use std::time::{Duration, Instant};
 use maka_desktop::{Desktop, DesktopOptions, WindowManager};
 
 use crate::form::{Form, eventually, soon};
-use crate::table::{Cell, Cover, Effect, Outcome, Row, Toolkit, rows};
+use crate::table::{Cell, Cover, Effect, Outcome, Row, Setup, Toolkit};
 
 use maka_cu::backend::Backend as _;
 
 /// Set in the inner run.
 const INSIDE: &str = "MAKA_TEST_INSIDE";
 const WITHOUT: &str = "MAKA_TEST_WITHOUT";
-/// Set for the long form: every toolkit under every window manager.
+/// Set for the long form: every toolkit under every window manager, in every setup.
 const ALL: &str = "MAKA_MATRIX_ALL";
 /// One desktop at a time: five at once measure the machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn gtk3() {
-    measure("gtk3", Toolkit::Gtk3, WindowManager::Openbox);
+    measure("gtk3", Toolkit::Gtk3, WindowManager::Openbox, Setup::Usual);
 }
 
 #[test]
 fn gtk4() {
-    measure("gtk4", Toolkit::Gtk4, WindowManager::Openbox);
+    measure("gtk4", Toolkit::Gtk4, WindowManager::Openbox, Setup::Usual);
 }
 
 #[test]
 fn qt5() {
-    measure("qt5", Toolkit::Qt5, WindowManager::Openbox);
+    measure("qt5", Toolkit::Qt5, WindowManager::Openbox, Setup::Usual);
 }
 
 #[test]
 fn qt6() {
-    measure("qt6", Toolkit::Qt6, WindowManager::Openbox);
+    measure("qt6", Toolkit::Qt6, WindowManager::Openbox, Setup::Usual);
 }
 
 #[test]
 fn chromium() {
-    measure("chromium", Toolkit::Chromium, WindowManager::Openbox);
+    measure(
+        "chromium",
+        Toolkit::Chromium,
+        WindowManager::Openbox,
+        Setup::Usual,
+    );
 }
 
 #[test]
 fn gtk3_xfwm4() {
-    measure("gtk3_xfwm4", Toolkit::Gtk3, WindowManager::Xfwm4);
+    measure(
+        "gtk3_xfwm4",
+        Toolkit::Gtk3,
+        WindowManager::Xfwm4,
+        Setup::Usual,
+    );
 }
 
 #[test]
 fn gtk4_xfwm4() {
-    in_the_long_form("gtk4_xfwm4", Toolkit::Gtk4, WindowManager::Xfwm4);
+    in_the_long_form(
+        "gtk4_xfwm4",
+        Toolkit::Gtk4,
+        WindowManager::Xfwm4,
+        Setup::Usual,
+    );
 }
 
 #[test]
 fn qt5_xfwm4() {
-    in_the_long_form("qt5_xfwm4", Toolkit::Qt5, WindowManager::Xfwm4);
+    in_the_long_form(
+        "qt5_xfwm4",
+        Toolkit::Qt5,
+        WindowManager::Xfwm4,
+        Setup::Usual,
+    );
 }
 
 #[test]
 fn qt6_xfwm4() {
-    in_the_long_form("qt6_xfwm4", Toolkit::Qt6, WindowManager::Xfwm4);
+    in_the_long_form(
+        "qt6_xfwm4",
+        Toolkit::Qt6,
+        WindowManager::Xfwm4,
+        Setup::Usual,
+    );
 }
 
 #[test]
 fn chromium_xfwm4() {
-    in_the_long_form("chromium_xfwm4", Toolkit::Chromium, WindowManager::Xfwm4);
+    in_the_long_form(
+        "chromium_xfwm4",
+        Toolkit::Chromium,
+        WindowManager::Xfwm4,
+        Setup::Usual,
+    );
 }
 
-fn in_the_long_form(test: &str, toolkit: Toolkit, manager: WindowManager) {
+#[test]
+fn second_pointer_gtk3() {
+    in_the_long_form(
+        "second_pointer_gtk3",
+        Toolkit::Gtk3,
+        WindowManager::Openbox,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_gtk4() {
+    measure(
+        "second_pointer_gtk4",
+        Toolkit::Gtk4,
+        WindowManager::Openbox,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_qt6() {
+    measure(
+        "second_pointer_qt6",
+        Toolkit::Qt6,
+        WindowManager::Openbox,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_gtk4_xfwm4() {
+    in_the_long_form(
+        "second_pointer_gtk4_xfwm4",
+        Toolkit::Gtk4,
+        WindowManager::Xfwm4,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_qt5() {
+    in_the_long_form(
+        "second_pointer_qt5",
+        Toolkit::Qt5,
+        WindowManager::Openbox,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_gtk3_xfwm4() {
+    measure(
+        "second_pointer_gtk3_xfwm4",
+        Toolkit::Gtk3,
+        WindowManager::Xfwm4,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_qt5_xfwm4() {
+    in_the_long_form(
+        "second_pointer_qt5_xfwm4",
+        Toolkit::Qt5,
+        WindowManager::Xfwm4,
+        Setup::SecondPointer,
+    );
+}
+
+#[test]
+fn second_pointer_qt6_xfwm4() {
+    in_the_long_form(
+        "second_pointer_qt6_xfwm4",
+        Toolkit::Qt6,
+        WindowManager::Xfwm4,
+        Setup::SecondPointer,
+    );
+}
+
+fn in_the_long_form(test: &str, toolkit: Toolkit, manager: WindowManager, setup: Setup) {
     if env::var_os(ALL).is_none() && env::var_os(INSIDE).is_none() {
         println!("{test} is left out: it belongs to the long form, `cargo xtask soak matrix`");
         return;
     }
-    measure(test, toolkit, manager);
+    measure(test, toolkit, manager, setup);
 }
 
 /// Runs the rows in a private desktop: outside it starts one and runs the test of this name again.
-fn measure(test: &str, toolkit: Toolkit, manager: WindowManager) {
+fn measure(test: &str, toolkit: Toolkit, manager: WindowManager, setup: Setup) {
     if env::var_os(INSIDE).is_some() {
-        return inside(toolkit);
+        return inside(toolkit, setup);
     }
     let without = env::var(WITHOUT).unwrap_or_default();
     if without
@@ -133,12 +247,12 @@ fn measure(test: &str, toolkit: Toolkit, manager: WindowManager) {
     assert!(text.contains("1 passed"), "no test is called {test}");
 }
 
-fn inside(toolkit: Toolkit) {
+fn inside(toolkit: Toolkit, setup: Setup) {
     let mut wrong = Vec::new();
     for cover in Cover::ALL {
-        let form = Form::start(toolkit, cover);
+        let form = Form::start(toolkit, cover, setup);
         let mut quiet: Option<(&str, form::Log)> = None;
-        for row in rows() {
+        for row in setup.rows() {
             // A row without effect is believed when nothing came of it by the time of the next one.
             if let Some((name, log)) = quiet.take() {
                 let late = form.events_since(&log);

@@ -10,6 +10,7 @@ use maka_cu_protocol::sets::Path;
 use crate::element;
 use crate::form::Form;
 use crate::input;
+use crate::second;
 
 /// What a form is written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,10 +164,28 @@ pub(crate) struct Row {
     pub(crate) cells: fn(Toolkit, Cover) -> Cell,
 }
 
-/// Every row, in the order in which they are run and shown.
-pub(crate) fn rows() -> Vec<Row> {
+/// How the back end and the form are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setup {
+    /// As the executor does it where nothing is said: programs that it starts hear core events.
+    Usual,
+    /// With the second pointer, and programs that somebody else started.
+    SecondPointer,
+}
+
+impl Setup {
+    /// Its rows, in the order in which they are run and shown.
+    pub(crate) fn rows(self) -> Vec<Row> {
+        match self {
+            Self::Usual => rows(),
+            Self::SecondPointer => second::rows(),
+        }
+    }
+}
+
+fn rows() -> Vec<Row> {
     // The last element row takes the window off the screen.
-    [input::ROWS, element::ROWS].concat()
+    [input::POINTS, input::KEYS, element::ROWS].concat()
 }
 
 /// A cell that works and changes nothing else.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zbus::wire::OwnedObjectPath;
 
 use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
+use super::frame::Toolkit;
 
 /// An accessible as D-Bus carries it: bus name and path.
 pub(super) type WireRef = (String, OwnedObjectPath);
@@ -40,6 +41,8 @@ pub(super) struct Accessibility {
     bus: Mutex<Option<Arc<Bus>>>,
     /// Bus names are never used twice in the life of a bus, so these answers stay true.
     pids: Mutex<HashMap<Arc<str>, u32>>,
+    /// What each connection draws with, as it said it once: it stays so, also while the program does not answer.
+    toolkits: Mutex<HashMap<Arc<str>, Toolkit>>,
 }
 
 impl Accessibility {
@@ -48,6 +51,7 @@ impl Accessibility {
             addresses,
             bus: Mutex::default(),
             pids: Mutex::default(),
+            toolkits: Mutex::default(),
         }
     }
 
@@ -66,6 +70,7 @@ impl Accessibility {
         let bus = Arc::new(self.connect().await?);
         listen(&bus).await;
         lock(&self.pids).clear();
+        lock(&self.toolkits).clear();
         // Two callers may have connected at the same time; the later connection stays, the other ends with its user.
         *lock(&self.bus) = Some(Arc::clone(&bus));
         Ok(bus)
@@ -133,6 +138,44 @@ impl Accessibility {
             }
         }
         Ok(found)
+    }
+
+    /// What an application draws its windows with.
+    ///
+    /// # Errors
+    /// [`CallError::Timeout`] when it does not answer and never did, [`CallError::Lost`].
+    pub(super) async fn toolkit_of(
+        &self,
+        bus: &Bus,
+        application: &ObjectRef,
+    ) -> Result<Toolkit, CallError> {
+        if let Some(known) = lock(&self.toolkits).get(&application.bus_name) {
+            return Ok(*known);
+        }
+        let text = async |name| match bus
+            .property(application, APPLICATION, name, CALL_TIMEOUT)
+            .await
+        {
+            Ok(value) => Ok(String::try_from(value).ok()),
+            Err(error @ (CallError::Timeout | CallError::Lost)) => Err(error),
+            Err(
+                CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed,
+            ) => Ok(None),
+        };
+        let (name, version) = (text("ToolkitName").await?, text("Version").await?);
+        // Whoever is still starting may not know it yet.
+        let is_told = [&name, &version]
+            .map(|text| text.as_ref().is_some_and(|text| !text.is_empty()))
+            == [true, true];
+        let toolkit = Toolkit::recognise(&name.unwrap_or_default(), &version.unwrap_or_default());
+        if is_told {
+            let mut toolkits = lock(&self.toolkits);
+            if toolkits.len() >= KNOWN_PIDS {
+                toolkits.clear();
+            }
+            toolkits.insert(Arc::clone(&application.bus_name), toolkit);
+        }
+        Ok(toolkit)
     }
 
     /// The root accessibles of the process. Several when it registered more than once, none when it is not accessible.

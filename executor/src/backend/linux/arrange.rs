@@ -67,7 +67,7 @@ impl LinuxDesktop {
     ) -> Result<Performed, PerformError> {
         let path = Path::AxAttribute;
         let id = match node {
-            LinuxNode::Window(context) => context.window,
+            LinuxNode::Window(context) | LinuxNode::Silent(context) => context.window,
             LinuxNode::Accessible(node) if node.parent.is_none() && !node.in_menu => {
                 node.context.window
             }

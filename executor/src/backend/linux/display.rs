@@ -86,6 +86,8 @@ pub(super) struct Extensions {
     pub(super) randr: bool,
     pub(super) res: bool,
     pub(super) xinput: bool,
+    /// Of 2.2 or later, which is when what is asked for a second pointer got its present form.
+    pub(super) xinput_2_2: bool,
     pub(super) xtest: bool,
     /// The server is a window of a Wayland compositor, which gives input to no window on our word.
     pub(super) xwayland: bool,
@@ -240,6 +242,7 @@ impl Monitor {
 }
 
 fn extensions(connection: &RustConnection) -> Extensions {
+    let xinput = xinput_version(connection);
     // Each extension must also be told the version before it is used; one that answers no version is not there.
     Extensions {
         composite: has(connection, composite::X11_EXTENSION_NAME)
@@ -262,10 +265,8 @@ fn extensions(connection: &RustConnection) -> Extensions {
                     .reply()
                     .is_ok_and(|it| (it.server_major, it.server_minor) >= (1, 2))
             }),
-        xinput: has(connection, xinput::X11_EXTENSION_NAME)
-            && connection
-                .xinput_xi_query_version(2, 0)
-                .is_ok_and(|cookie| cookie.reply().is_ok_and(|it| it.major_version >= 2)),
+        xinput: xinput >= Some((2, 0)),
+        xinput_2_2: xinput >= Some((2, 2)),
         xtest: has(connection, xtest::X11_EXTENSION_NAME)
             && connection
                 .xtest_get_version(2, 2)
@@ -273,6 +274,15 @@ fn extensions(connection: &RustConnection) -> Extensions {
         // Named by the server since its release 23.1.
         xwayland: has(connection, XWAYLAND),
     }
+}
+
+fn xinput_version(connection: &RustConnection) -> Option<(u16, u16)> {
+    if !has(connection, xinput::X11_EXTENSION_NAME) {
+        return None;
+    }
+    let version = connection.xinput_xi_query_version(2, 2).ok()?;
+    let version = version.reply().ok()?;
+    Some((version.major_version, version.minor_version))
 }
 
 /// Whether the server has the extension.

@@ -90,6 +90,13 @@ pub(super) fn no_accessibility() -> StartRefusal {
     }
 }
 
+pub(super) fn no_thread() -> StartRefusal {
+    StartRefusal {
+        missing: "no thread could be made for the X connection".to_owned(),
+        remedy: "raise the limit of processes of this user".to_owned(),
+    }
+}
+
 /// The runtime for bus calls: one thread beside the caller's.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, StartRefusal> {
     tokio::runtime::Builder::new_multi_thread()

@@ -267,7 +267,7 @@ impl Screen {
     }
 
     /// Whether a press there goes to the window, or to a pop-up of its program.
-    fn is_under(&self, window: Window, at: (i16, i16)) -> Result<bool, ReplyError> {
+    pub(super) fn is_under(&self, window: Window, at: (i16, i16)) -> Result<bool, ReplyError> {
         let Some((deepest, ..)) = self.deepest(self.root, at)? else {
             return Ok(false);
         };

@@ -34,15 +34,15 @@ impl LinuxNode {
     /// The window it is in.
     fn window(&self) -> Window {
         match self {
-            Self::Window(context) => context.window,
+            Self::Window(context) | Self::Silent(context) => context.window,
             Self::Accessible(node) => node.context.window,
         }
     }
 
     fn hears_keys(&self) -> bool {
         match self {
-            // A window without a tree is of no toolkit that is known.
-            Self::Window(_) => false,
+            // A window without a tree is of no toolkit that is known, and one that does not answer is not asked.
+            Self::Window(_) | Self::Silent(_) => false,
             Self::Accessible(node) => Listener::of_keys(node.context.toolkit).hears_keys(),
         }
     }

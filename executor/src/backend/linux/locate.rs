@@ -9,7 +9,7 @@ use super::bus::{Bus, CallError, ObjectRef};
 use super::frame::Toolkit;
 use super::matching::{AccessibleSide, WindowSide, choose};
 use super::reader::{IN_FLIGHT, Reader};
-use super::toplevels::{toolkit_of, top_levels};
+use super::toplevels::top_levels;
 use super::vocabulary::ROLE_MENU_BAR;
 use super::window::XWindow;
 use crate::deadline::Deadline;
@@ -45,7 +45,7 @@ pub(super) async fn locate(
     }
     let mut tops = Vec::new();
     for application in &applications {
-        let toolkit = toolkit_of(bus, application).await?;
+        let toolkit = accessibility.toolkit_of(bus, application).await?;
         let kind = SCREEN_COORDINATES;
         match top_levels(bus, application, toolkit, kind, deadline).await {
             Ok(found) => tops.extend(found),

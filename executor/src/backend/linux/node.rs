@@ -18,6 +18,8 @@ pub(super) struct WindowContext {
 pub(super) enum LinuxNode {
     /// A window without a tree; the reference stands for the window.
     Window(WindowContext),
+    /// A window whose program has a tree and does not answer; the reference stands for the window.
+    Silent(WindowContext),
     /// An accessible.
     Accessible(Arc<AccessibleNode>),
 }

@@ -13,8 +13,10 @@ use super::LinuxDesktop;
 use super::display::{Area, Display, unreadable};
 use super::front::{Before, RealHand, bring, give_back, look};
 use super::hand::{Button, Halt, Hand as _, make};
+use super::master::SecondPointer;
 use super::node::{AccessibleNode, LinuxNode};
 use super::reader::Reader;
+use super::second::{SecondHand, is_open_for_second};
 use super::sent::{Grip, SentHand};
 use super::vocabulary::State;
 use crate::backend::Backend as _;
@@ -51,14 +53,36 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 enum HeldBy {
     Sent(Grip),
+    Second,
     Real(Before),
 }
 
 impl Held {
-    const fn route(&self) -> InputRoute {
+    const fn way(&self) -> Way {
         match self.by {
-            HeldBy::Sent(_) => InputRoute::Window,
-            HeldBy::Real(_) => InputRoute::Global,
+            HeldBy::Sent(_) => Way::Sent,
+            HeldBy::Second => Way::Second,
+            HeldBy::Real(_) => Way::Real,
+        }
+    }
+}
+
+/// What makes a gesture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Events for one window.
+    Sent,
+    /// A pointer of our own.
+    Second,
+    /// The person's pointer.
+    Real,
+}
+
+impl Way {
+    const fn route(self) -> InputRoute {
+        match self {
+            Self::Sent | Self::Second => InputRoute::Window,
+            Self::Real => InputRoute::Global,
         }
     }
 }
@@ -113,7 +137,7 @@ pub(super) fn reach(
         match held {
             // A button is let go of in the way in which it was pressed.
             Some(held) if held.window == key.window_id => {
-                return Ok(means.reach(held.route() == InputRoute::Window));
+                return Ok(means.reach(held.way().route() == InputRoute::Window));
             }
             // Whoever pressed it, an executor before this one or a person: to let go of it is to operate the device.
             _ if really_down => return Ok(means.reach(false)),
@@ -136,7 +160,12 @@ pub(super) fn reach(
     }
     let listener = desktop.listener(key, deadline)?;
     if !listener.hears(&command.gesture) {
-        return Ok(means.reach(false));
+        let second = desktop.second.as_ref();
+        let second = second.filter(|_| listener.hears_second(&command.gesture));
+        let is_open = second
+            .map(|second| is_open_for_second(&desktop.display, second, key, command, deadline))
+            .transpose()?;
+        return Ok(means.reach(is_open.unwrap_or(false)));
     }
     let hidden = listener.sleeps_when_hidden()
         && desktop.display.ask(deadline, move |screen| {
@@ -145,6 +174,29 @@ pub(super) fn reach(
             screen.is_hidden(&windows, place.ok_or(BackendError::WindowGone)?)
         })?;
     Ok(means.reach(!hidden))
+}
+
+/// What makes a gesture that takes this route. What nothing is known to make was not to be asked for, and is sent.
+fn way_of(
+    desktop: &LinuxDesktop,
+    held: Option<&Held>,
+    key: WindowKey,
+    command: &PointCommand,
+    route: InputRoute,
+    deadline: &Deadline,
+) -> Result<Way, BackendError> {
+    let held = held.filter(|held| held.window == key.window_id && held.way().route() == route);
+    match (route, held) {
+        (InputRoute::Global, _) => Ok(Way::Real),
+        (InputRoute::Window, Some(held)) if command.gesture == Gesture::Release => Ok(held.way()),
+        (InputRoute::Window, _) if desktop.second.is_none() => Ok(Way::Sent),
+        (InputRoute::Window, _) => {
+            let listener = desktop.listener(key, deadline)?;
+            let second =
+                !listener.hears(&command.gesture) && listener.hears_second(&command.gesture);
+            Ok(if second { Way::Second } else { Way::Sent })
+        }
+    }
 }
 
 /// See [`crate::backend::Backend::point`].
@@ -166,14 +218,22 @@ pub(super) fn point(
     if is_there != Ok(true) && command.gesture == Gesture::Release {
         return let_go(desktop, &mut left, key.window_id, route).unwrap_or(Err(refused));
     }
-    if is_there != Ok(true)
-        || !may_go_on(left.held.as_ref(), key.window_id, &command.gesture, route)
-    {
+    if is_there != Ok(true) {
         return Err(refused);
     }
-    let made = match route {
-        InputRoute::Window => send(desktop, &mut left, key, command, deadline),
-        InputRoute::Global => operate(
+    let way = way_of(desktop, left.held.as_ref(), key, command, route, deadline);
+    let way = way.map_err(|_| refused)?;
+    if !may_go_on(left.held.as_ref(), key.window_id, &command.gesture, way) {
+        return Err(refused);
+    }
+    let made = match (way, &desktop.second) {
+        (Way::Sent, _) => send(desktop, &mut left, key, command, deadline),
+        (Way::Second, None) => return Err(refused),
+        (Way::Second, Some(second)) => {
+            let (display, window) = (&desktop.display, key.window_id);
+            point_second(display, second, &mut left, window, command, deadline)
+        }
+        (Way::Real, _) => operate(
             &desktop.display,
             &mut left,
             key.window_id,
@@ -188,7 +248,7 @@ pub(super) fn point(
     }
 }
 
-/// Releases the real button that was pressed in a window which is gone; `None` when there is none such.
+/// Releases the button of a device that was pressed in a window which is gone; `None` when there is none such.
 fn let_go(
     desktop: &LinuxDesktop,
     left: &mut Left,
@@ -197,13 +257,17 @@ fn let_go(
 ) -> Option<Result<Performed, PerformError>> {
     let held = left
         .held
-        .take_if(|held| held.window == window && held.route() == route)?;
-    let HeldBy::Real(before) = held.by else {
-        return None;
-    };
+        .take_if(|held| held.window == window && held.way().route() == route)?;
     let path = route.path();
-    let released = RealHand::new(&desktop.display, window, true).release(Button::LEFT);
-    give_back(&desktop.display, before, None);
+    let released = match (held.by, &desktop.second) {
+        (HeldBy::Sent(_), _) | (HeldBy::Second, None) => return None,
+        (HeldBy::Second, Some(second)) => SecondHand::resume(second, window).release(Button::LEFT),
+        (HeldBy::Real(before), _) => {
+            let released = RealHand::new(&desktop.display, window, true).release(Button::LEFT);
+            give_back(&desktop.display, before, None);
+            released
+        }
+    };
     Some(match released {
         Ok(()) => Ok(Performed::by(path)),
         Err(_) => {
@@ -214,17 +278,23 @@ fn let_go(
 }
 
 /// Whether a gesture makes sense with the button that is held.
-fn may_go_on(held: Option<&Held>, window: u32, gesture: &Gesture, route: InputRoute) -> bool {
+fn may_go_on(held: Option<&Held>, window: u32, gesture: &Gesture, way: Way) -> bool {
     let Some(held) = held else {
         return true;
     };
-    let both_real = held.route() == InputRoute::Global && route == InputRoute::Global;
+    let here = held.window == window;
+    let same = held.way() == way;
     match gesture {
         Gesture::Press => false,
-        Gesture::Release => held.window == window && held.route() == route,
-        // The way to a drag in single steps.
-        Gesture::Move | Gesture::Scroll { .. } => both_real || held.window != window,
-        Gesture::Click { .. } | Gesture::Drag { .. } => !both_real && held.window != window,
+        Gesture::Release => here && same,
+        // The way to a drag in single steps: a device that holds a button is used on, and goes nowhere else, which for the
+        // person's own is up to the host. What is sent is bound to no place.
+        Gesture::Move | Gesture::Scroll { .. } => match way {
+            Way::Real if same => true,
+            Way::Second if same => here,
+            Way::Real | Way::Second | Way::Sent => !here,
+        },
+        Gesture::Click { .. } | Gesture::Drag { .. } => !here && (!same || way == Way::Sent),
     }
 }
 
@@ -266,6 +336,48 @@ fn send(
     Ok(())
 }
 
+/// By the second pointer. `display` is the connection that knows nothing of it.
+fn point_second(
+    display: &Display,
+    second: &SecondPointer,
+    left: &mut Left,
+    window: u32,
+    command: &PointCommand,
+    deadline: &Deadline,
+) -> Result<(), Halt> {
+    let holding = matches!(
+        left.held,
+        Some(Held {
+            by: HeldBy::Second,
+            ..
+        })
+    );
+    let shields = display.ask(deadline, |screen| screen.shields().map_err(unreadable));
+    let mut hand = if holding {
+        SecondHand::resume(second, window)
+    } else if shields == Ok(true) {
+        SecondHand::new(second, window, deadline).map_err(|_| Halt::Before)?
+    } else {
+        return Err(Halt::Before);
+    };
+    let made = make(&mut hand, command, deadline);
+    let stays_down = match command.gesture {
+        Gesture::Press => made.is_ok(),
+        // A release that was never sent leaves it down.
+        Gesture::Release => holding && made == Err(Halt::Before),
+        Gesture::Move | Gesture::Scroll { .. } => holding,
+        Gesture::Click { .. } | Gesture::Drag { .. } => false,
+    };
+    if stays_down {
+        let by = HeldBy::Second;
+        left.held = Some(Held { window, by });
+        hand.leave_down();
+    } else if holding {
+        left.held = None;
+    }
+    made
+}
+
 /// Waits until the window shows that it believes in the focus it was told of, where that matters.
 fn is_believed(desktop: &LinuxDesktop, key: WindowKey, deadline: &Deadline) -> bool {
     let patience = deadline.at_most(BELIEVED_WITHIN);
@@ -278,7 +390,7 @@ fn is_believed(desktop: &LinuxDesktop, key: WindowKey, deadline: &Deadline) -> b
     let root = desktop.window_root(key, &patience).ok().flatten();
     match root.as_ref().and_then(NodeRef::downcast) {
         Some(LinuxNode::Accessible(root)) => shows_active(desktop, root, &patience),
-        Some(LinuxNode::Window(_)) | None => false,
+        Some(LinuxNode::Window(_) | LinuxNode::Silent(_)) | None => false,
     }
 }
 
@@ -318,7 +430,7 @@ fn operate(
             ..
         }) => Some(before),
         Some(Held {
-            by: HeldBy::Sent(_),
+            by: HeldBy::Sent(_) | HeldBy::Second,
             ..
         })
         | None => None,
@@ -382,20 +494,23 @@ fn starts_outside(
 }
 
 /// Lets go of a button that a request left down.
-pub(super) fn release_held(display: &Display, input: &Input) {
-    let Some(mut left) = input.turn(&Deadline::within(super::bracket::LET_GO)) else {
+pub(super) fn release_held(desktop: &LinuxDesktop) {
+    let Some(mut left) = desktop
+        .input
+        .turn(&Deadline::within(super::bracket::LET_GO))
+    else {
         return;
     };
-    let released = match left.held.take() {
-        None => return,
-        Some(Held {
-            window,
-            by: HeldBy::Sent(grip),
-        }) => SentHand::resume(display, window, grip).release(Button::LEFT),
-        Some(Held {
-            window,
-            by: HeldBy::Real(_),
-        }) => RealHand::new(display, window, true).release(Button::LEFT),
+    let Some(Held { window, by }) = left.held.take() else {
+        return;
+    };
+    let display = &desktop.display;
+    let released = match (by, &desktop.second) {
+        (HeldBy::Sent(grip), _) => SentHand::resume(display, window, grip).release(Button::LEFT),
+        (HeldBy::Second, Some(second)) => SecondHand::resume(second, window).release(Button::LEFT),
+        // It is held by what there is not.
+        (HeldBy::Second, None) => Ok(()),
+        (HeldBy::Real(_), _) => RealHand::new(display, window, true).release(Button::LEFT),
     };
     if released.is_err() {
         tracing::warn!("a held button could not be released");
@@ -417,6 +532,10 @@ mod tests {
             window: here,
             by: HeldBy::Real(Before::of(here)),
         };
+        let second = Held {
+            window: here,
+            by: HeldBy::Second,
+        };
         let from = WindowPoint::try_new(0.0, 0.0).unwrap();
         let gestures = [
             Gesture::Press,
@@ -433,40 +552,62 @@ mod tests {
             Gesture::Drag { from },
         ];
         let rows = [
-            ("nothing held", None, here, InputRoute::Window, [true; 6]),
+            ("nothing held", None, here, Way::Sent, [true; 6]),
             (
                 "same way",
                 Some(&real),
                 here,
-                InputRoute::Global,
+                Way::Real,
                 [false, true, true, true, false, false],
             ),
             (
                 "same way, elsewhere",
                 Some(&real),
                 8,
-                InputRoute::Global,
+                Way::Real,
                 [false, false, true, true, false, false],
             ),
-            (
-                "sent there",
-                Some(&real),
-                here,
-                InputRoute::Window,
-                [false; 6],
-            ),
+            ("sent there", Some(&real), here, Way::Sent, [false; 6]),
             (
                 "sent elsewhere",
                 Some(&real),
                 8,
-                InputRoute::Window,
+                Way::Sent,
                 [false, false, true, true, true, true],
             ),
+            (
+                "the second pointer, used on",
+                Some(&second),
+                here,
+                Way::Second,
+                [false, true, true, true, false, false],
+            ),
+            (
+                "the second pointer, elsewhere",
+                Some(&second),
+                8,
+                Way::Second,
+                [false; 6],
+            ),
+            (
+                "sent beside the second pointer",
+                Some(&second),
+                8,
+                Way::Sent,
+                [false, false, true, true, true, true],
+            ),
+            (
+                "the person's pointer beside the second",
+                Some(&second),
+                here,
+                Way::Real,
+                [false; 6],
+            ),
         ];
-        for (name, held, window, route, expected) in rows {
+        for (name, held, window, way, expected) in rows {
             for (gesture, expected) in gestures.iter().zip(expected) {
                 assert_eq!(
-                    may_go_on(held, window, gesture, route),
+                    may_go_on(held, window, gesture, way),
                     expected,
                     "{name}: {gesture:?}"
                 );

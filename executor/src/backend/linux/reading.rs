@@ -22,8 +22,10 @@ pub(super) fn menu_bar(
     root: &NodeRef,
     deadline: &Deadline,
 ) -> Result<Option<NodeRef>, BackendError> {
-    let Some(LinuxNode::Accessible(root)) = root.downcast() else {
-        return Ok(None);
+    let root = match root.downcast() {
+        Some(LinuxNode::Accessible(root)) => root,
+        Some(LinuxNode::Window(_)) | None => return Ok(None),
+        Some(LinuxNode::Silent(_)) => return Err(BackendError::Timeout),
     };
     let bus = services.bus(deadline)?;
     let reader = Reader::new(&bus, root.context.toolkit, deadline.clone());
@@ -56,9 +58,13 @@ pub(super) fn walk(
         budget.deadline.clone()
     };
     match root.downcast().ok_or(BackendError::Unsupported)? {
-        LinuxNode::Window(context) => Ok(RawTree {
-            nodes: vec![surface.window_node(context, &for_root)?],
-            truncated_elements: false,
+        node @ (LinuxNode::Window(context) | LinuxNode::Silent(context)) => Ok(RawTree {
+            nodes: vec![RawNode {
+                node_ref: root.clone(),
+                ..surface.window_node(context, &for_root)?
+            }],
+            // There is more in a silent one, and nobody tells what.
+            truncated_elements: matches!(node, LinuxNode::Silent(_)),
             truncated_depth: false,
         }),
         LinuxNode::Accessible(root) => {
@@ -84,9 +90,12 @@ pub(super) fn read_nodes(
     let mut accessibles: Vec<(usize, Arc<AccessibleNode>)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
         match node.downcast().ok_or(BackendError::Unsupported)? {
-            LinuxNode::Window(context) => {
+            LinuxNode::Window(context) | LinuxNode::Silent(context) => {
                 answers[index] = match surface.window_node(context, deadline) {
-                    Ok(node) => Some(node),
+                    Ok(read) => Some(RawNode {
+                        node_ref: node.clone(),
+                        ..read
+                    }),
                     Err(BackendError::WindowGone) => None,
                     Err(error) => return Err(error),
                 };

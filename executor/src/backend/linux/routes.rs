@@ -6,6 +6,7 @@
 use maka_cu_protocol::ids::WindowKey;
 
 use super::LinuxDesktop;
+use super::bus::CallError;
 use super::display::{Area, Screen, unreadable};
 use super::frame::Toolkit;
 use super::process::was_given;
@@ -30,7 +31,9 @@ pub(super) enum Listener {
     Chromium,
     /// GTK 3, started so that it takes core events.
     Gtk3Core,
-    /// GTK of any other kind, and every program that is not known.
+    /// GTK 4, and GTK 3 that was started in any other way: it takes what comes from a device.
+    GtkDevices,
+    /// Every program that is not known.
     Other,
 }
 
@@ -49,7 +52,7 @@ impl Listener {
     pub(super) const fn hears(self, gesture: &Gesture) -> bool {
         match (self, gesture) {
             // There is no pointer in the window for it to stay at.
-            (_, Gesture::Move) | (Self::Other, _) => false,
+            (_, Gesture::Move) | (Self::GtkDevices | Self::Other, _) => false,
             (
                 Self::Gtk3Core,
                 Gesture::Click { .. }
@@ -75,11 +78,37 @@ impl Listener {
         }
     }
 
+    /// Whether a gesture of the second pointer arrives in full and with no other effect. Qt raises its window at a press, by
+    /// whatever pointer; of the others nothing was measured, or what is sent is as good.
+    pub(super) const fn hears_second(self, gesture: &Gesture) -> bool {
+        match (self, gesture) {
+            (
+                Self::GtkDevices,
+                Gesture::Click { .. }
+                | Gesture::Press
+                | Gesture::Release
+                | Gesture::Drag { .. }
+                | Gesture::Scroll { .. },
+            )
+            | (Self::Qt, Gesture::Scroll { .. }) => true,
+            (Self::GtkDevices, Gesture::Move)
+            | (
+                Self::Qt,
+                Gesture::Move
+                | Gesture::Click { .. }
+                | Gesture::Press
+                | Gesture::Release
+                | Gesture::Drag { .. },
+            )
+            | (Self::Chromium | Self::Gtk3Core | Self::Other, _) => false,
+        }
+    }
+
     /// Whether keys sent to such a window arrive.
     pub(super) const fn hears_keys(self) -> bool {
         match self {
             Self::Qt | Self::Chromium => true,
-            Self::Gtk3Core | Self::Other => false,
+            Self::Gtk3Core | Self::GtkDevices | Self::Other => false,
         }
     }
 
@@ -88,7 +117,7 @@ impl Listener {
     pub(super) const fn believes_slowly(self) -> bool {
         match self {
             Self::Qt => true,
-            Self::Chromium | Self::Gtk3Core | Self::Other => false,
+            Self::Chromium | Self::Gtk3Core | Self::GtkDevices | Self::Other => false,
         }
     }
 
@@ -96,7 +125,7 @@ impl Listener {
     pub(super) const fn sleeps_when_hidden(self) -> bool {
         match self {
             Self::Chromium => true,
-            Self::Qt | Self::Gtk3Core | Self::Other => false,
+            Self::Qt | Self::Gtk3Core | Self::GtkDevices | Self::Other => false,
         }
     }
 }
@@ -163,18 +192,18 @@ impl LinuxDesktop {
     ) -> Result<Listener, BackendError> {
         let bus = self.services.bus(deadline)?;
         let toolkit = toplevels::toolkit(&self.services.accessibility, &bus, key.pid);
-        Ok(
-            match self.services.within(deadline, toolkit)?.map_err(no_bus)? {
-                Some(Toolkit::Qt) => Listener::Qt,
-                Some(Toolkit::Chromium) => Listener::Chromium,
-                Some(Toolkit::Gtk3) if was_given(key.pid, CORE_EVENTS_VARIABLE) => {
-                    Listener::Gtk3Core
-                }
-                Some(Toolkit::Gtk3 | Toolkit::Gtk4 | Toolkit::ScreenBased) | None => {
-                    Listener::Other
-                }
-            },
-        )
+        let toolkit = match self.services.within(deadline, toolkit)? {
+            // It does not answer now and never did. What cannot be known is sent nothing.
+            Err(CallError::Timeout) => return Ok(Listener::Other),
+            toolkit => toolkit.map_err(no_bus)?,
+        };
+        Ok(match toolkit {
+            Some(Toolkit::Qt) => Listener::Qt,
+            Some(Toolkit::Chromium) => Listener::Chromium,
+            Some(Toolkit::Gtk3) if was_given(key.pid, CORE_EVENTS_VARIABLE) => Listener::Gtk3Core,
+            Some(Toolkit::Gtk3 | Toolkit::Gtk4) => Listener::GtkDevices,
+            Some(Toolkit::ScreenBased) | None => Listener::Other,
+        })
     }
 }
 
@@ -269,11 +298,26 @@ mod tests {
             (Listener::Qt, [false, true, true, true, true, false]),
             (Listener::Chromium, [false, true, true, true, true, true]),
             (Listener::Gtk3Core, [false, true, true, true, true, true]),
+            (Listener::GtkDevices, [false; 6]),
             (Listener::Other, [false; 6]),
         ];
         for (listener, heard) in rows {
             for (gesture, heard) in gestures.iter().zip(heard) {
                 assert_eq!(listener.hears(gesture), heard, "{listener:?} {gesture:?}");
+            }
+        }
+        let by_the_second_pointer = [
+            (Listener::Qt, [false, false, false, false, false, true]),
+            (Listener::Chromium, [false; 6]),
+            (Listener::Gtk3Core, [false; 6]),
+            (Listener::GtkDevices, [false, true, true, true, true, true]),
+            (Listener::Other, [false; 6]),
+        ];
+        for (listener, heard) in by_the_second_pointer {
+            for (gesture, heard) in gestures.iter().zip(heard) {
+                let found = listener.hears_second(gesture);
+                assert_eq!(found, heard, "{listener:?} {gesture:?}");
+                assert!(!(found && listener.hears(gesture)), "one way is enough");
             }
         }
     }

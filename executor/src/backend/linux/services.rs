@@ -147,7 +147,7 @@ impl Services {
         deadline: &Deadline,
     ) -> Result<Option<Path>, BackendError> {
         match node.downcast().ok_or(BackendError::Unsupported)? {
-            LinuxNode::Window(_) => Ok(Some(command.usual_path())),
+            LinuxNode::Window(_) | LinuxNode::Silent(_) => Ok(Some(command.usual_path())),
             LinuxNode::Accessible(node) => {
                 let bus = self.bus(deadline)?;
                 Ok(self.block_on(input::mechanism(&bus, node, command, deadline)))
@@ -162,7 +162,7 @@ impl Services {
         deadline: &Deadline,
     ) -> Result<Option<AppText>, BackendError> {
         match node.downcast().ok_or(BackendError::Unsupported)? {
-            LinuxNode::Window(_) => Ok(None),
+            LinuxNode::Window(_) | LinuxNode::Silent(_) => Ok(None),
             LinuxNode::Accessible(node) => {
                 let bus = self.bus(deadline)?;
                 self.block_on(selection::selected(&bus, node, deadline))

@@ -1,7 +1,7 @@
 //! The top-level accessibles of an application: what its windows are to the accessibility bus.
 
-use super::accessibility::{APPLICATION, Accessibility};
-use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
+use super::accessibility::Accessibility;
+use super::bus::{Bus, CallError, ObjectRef};
 use super::frame::{Extents, Toolkit};
 use super::reader::Reader;
 use super::vocabulary::{State, States};
@@ -72,29 +72,11 @@ pub(super) async fn toolkit(
 ) -> Result<Option<Toolkit>, CallError> {
     let mut found = None;
     for application in accessibility.applications_of(bus, pid).await? {
-        let toolkit = toolkit_of(bus, &application).await?;
+        let toolkit = accessibility.toolkit_of(bus, &application).await?;
         if found.is_some_and(|found| found != toolkit) {
             return Ok(None);
         }
         found = Some(toolkit);
     }
     Ok(found)
-}
-
-/// What an application draws its windows with.
-pub(super) async fn toolkit_of(bus: &Bus, application: &ObjectRef) -> Result<Toolkit, CallError> {
-    let text = async |name| match bus
-        .property(application, APPLICATION, name, CALL_TIMEOUT)
-        .await
-    {
-        Ok(value) => Ok(String::try_from(value).unwrap_or_default()),
-        Err(error @ (CallError::Timeout | CallError::Lost)) => Err(error),
-        Err(CallError::Gone | CallError::Rejected | CallError::NoReply | CallError::Malformed) => {
-            Ok(String::new())
-        }
-    };
-    Ok(Toolkit::recognise(
-        &text("ToolkitName").await?,
-        &text("Version").await?,
-    ))
 }

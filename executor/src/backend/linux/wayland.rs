@@ -23,7 +23,7 @@ use maka_cu_protocol::text::AppText;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::accessibility::COMPONENT;
+use super::accessibility::{Accessibility, COMPONENT};
 use super::apps::Identities;
 use super::bus::{Bus, CALL_TIMEOUT, CallError, ObjectRef};
 use super::compositor::Compositor;
@@ -31,7 +31,7 @@ use super::frame::{Extents, Placement};
 use super::node::{AccessibleNode, LinuxNode, WindowContext};
 use super::services::{self, Services, no_bus};
 use super::surface::Surface;
-use super::toplevels::{TopLevel, toolkit_of, top_levels};
+use super::toplevels::{TopLevel, top_levels};
 use super::vocabulary::{State, is_window};
 use super::window_ids::{KnownWindow, Told, WindowIds};
 use super::{doctor, reading};
@@ -92,10 +92,11 @@ impl WaylandDesktop {
     /// What everybody on the bus tells of its windows. One that does not answer costs its own time limit and hides nothing of
     /// the others.
     async fn ask_all(&self, bus: &Bus, deadline: &Deadline) -> Result<Vec<Told>, CallError> {
-        let applications = self.services.accessibility.applications(bus).await?;
+        let accessibility = &self.services.accessibility;
+        let applications = accessibility.applications(bus).await?;
         let told = stream::iter(applications)
             .map(|(application, pid)| async move {
-                let asked = windows_of(bus, &application, deadline);
+                let asked = windows_of(accessibility, bus, &application, deadline);
                 let answer = timeout(ONE_APPLICATION, asked).await;
                 let windows = match answer.unwrap_or(Err(CallError::Timeout)) {
                     Ok(windows) => Some(windows),
@@ -119,11 +120,12 @@ impl WaylandDesktop {
 }
 
 async fn windows_of(
+    accessibility: &Accessibility,
     bus: &Bus,
     application: &ObjectRef,
     deadline: &Deadline,
 ) -> Result<Vec<TopLevel>, CallError> {
-    let toolkit = toolkit_of(bus, application).await?;
+    let toolkit = accessibility.toolkit_of(bus, application).await?;
     let kind = toolkit.coordinate_type();
     let mut tops = top_levels(bus, application, toolkit, kind, deadline).await?;
     tops.retain(|top| is_window(toolkit, top.role));
@@ -345,7 +347,9 @@ impl Backend for WaylandDesktop {
     ) -> Result<Performed, PerformError> {
         match node.downcast() {
             Some(LinuxNode::Accessible(node)) => self.services.perform(node, command, deadline),
-            Some(LinuxNode::Window(_)) | None => Err(PerformError::NotActionable),
+            Some(LinuxNode::Window(_) | LinuxNode::Silent(_)) | None => {
+                Err(PerformError::NotActionable)
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use maka_cu_protocol::ids::{DisplayId, WindowKey};
 use maka_cu_protocol::sets::{Path, ScreenRecordingProbe};
@@ -16,11 +16,13 @@ use maka_cu_protocol::snapshot::DisplayInfo;
 use maka_cu_protocol::text::AppText;
 use tokio_util::sync::CancellationToken;
 
+use super::bus::CallError;
 use super::display::{Area, Display, Monitor, unreadable};
 use super::doctor;
 use super::frame::Toolkit;
 use super::listing::main_area;
 use super::locate::{self, Located};
+use super::master::SecondPointer;
 use super::node::{AccessibleNode, LinuxNode, WindowContext};
 use super::services::{self, Services, no_bus};
 use super::window::XWindow;
@@ -42,12 +44,18 @@ use crate::deadline::Deadline;
 /// window whose program is not there yet is asked for again rather than called one without a tree.
 const REGISTERS_WITHIN: u64 = 200;
 
+/// A program that has answered nothing for so long is busy with something else, as one whose handler waits for a dialog. Its
+/// window is shown as one that has more in it than can be told, so that points of it can be used.
+const SILENT_FOR: Duration = Duration::from_secs(2);
+
 /// The desktop that `DISPLAY` and the session bus name.
 #[derive(Debug)]
 pub struct LinuxDesktop {
     pub(super) display: Display,
     pub(super) services: Services,
     pub(super) input: pointer::Input,
+    /// Only where it was asked for.
+    pub(super) second: Option<SecondPointer>,
 }
 
 impl LinuxDesktop {
@@ -58,15 +66,24 @@ impl LinuxDesktop {
     pub fn open() -> Result<Self, StartRefusal> {
         let screen = doctor::connect()?;
         let services = Services::start(doctor::addresses(Some(&screen)))?;
-        let display = Display::start(screen).map_err(|_| StartRefusal {
-            missing: "no thread could be made for the X connection".to_owned(),
-            remedy: "raise the limit of processes of this user".to_owned(),
-        })?;
+        let display = Display::start(screen).map_err(|_| doctor::no_thread())?;
         Ok(Self {
             display,
             services,
             input: pointer::Input::default(),
+            second: None,
         })
+    }
+
+    /// As [`Self::open`], and takes or makes a second pointer, by which points of windows are reached that hear nothing that
+    /// is sent to them. It stays on the display until the X server ends, where a second cursor shows it.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; also when the server gives no second pointer.
+    pub fn open_with_second_pointer() -> Result<Self, StartRefusal> {
+        let mut desktop = Self::open()?;
+        desktop.second = Some(SecondPointer::open()?);
+        Ok(desktop)
     }
 
     /// The windows, bottom first, and the monitors, main one first, of one moment.
@@ -85,7 +102,7 @@ impl LinuxDesktop {
 
 impl Drop for LinuxDesktop {
     fn drop(&mut self) {
-        pointer::release_held(&self.display, &self.input);
+        pointer::release_held(self);
     }
 }
 
@@ -214,17 +231,32 @@ impl Backend for LinuxDesktop {
             .position(|window| window.id == id)
             .ok_or(BackendError::WindowGone)?;
         let bus = self.services.bus(deadline)?;
-        let located = self.services.within(
-            deadline,
-            locate::locate(
-                &self.services.accessibility,
-                &bus,
-                key.pid,
-                &of_process,
-                wanted,
+        let silent_at = Instant::now() + SILENT_FOR;
+        let located = loop {
+            let located = self.services.within(
                 deadline,
-            ),
-        )?;
+                locate::locate(
+                    &self.services.accessibility,
+                    &bus,
+                    key.pid,
+                    &of_process,
+                    wanted,
+                    deadline,
+                ),
+            )?;
+            match located {
+                // A busy program leaves a question out now and then.
+                Err(CallError::Timeout) if Instant::now() < silent_at => {}
+                located => break located,
+            }
+        };
+        if matches!(located, Err(CallError::Timeout)) {
+            let context = WindowContext {
+                window: id,
+                toolkit: Toolkit::ScreenBased,
+            };
+            return Ok(Some(NodeRef::new(LinuxNode::Silent(context))));
+        }
         match located.map_err(no_bus)? {
             Located::Root { object, toolkit } => {
                 let context = Arc::new(WindowContext {
@@ -348,7 +380,7 @@ impl Backend for LinuxDesktop {
     ) -> Result<bool, PerformError> {
         match node.downcast() {
             Some(LinuxNode::Accessible(node)) => focus::focus(self, node, route, deadline),
-            Some(LinuxNode::Window(context)) => {
+            Some(LinuxNode::Window(context) | LinuxNode::Silent(context)) => {
                 focus::focus_window(self, context.window, route, deadline)
             }
             None => Ok(false),

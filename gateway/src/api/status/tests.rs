@@ -9,8 +9,8 @@ use maka_cu_protocol::sets::{Permission, ReleaseReason, RequestStage};
 use maka_policy_host::{codes::DenyCode, id::IdSource};
 
 use super::*;
-use crate::plane::fault::{DETAILS, Fault};
 use crate::error::ApprovalRequired;
+use crate::plane::fault::{DETAILS, Fault};
 
 const DOCUMENT: &str = include_str!("../../../../docs/clients.md");
 

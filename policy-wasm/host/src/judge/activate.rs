@@ -156,7 +156,7 @@ impl Judge {
                     Arc::clone(&self.log),
                     Arc::clone(&self.metrics),
                 )
-                    .map_err(ActivateError::Monitor)?;
+                .map_err(ActivateError::Monitor)?;
                 // Activations take turns, so nobody else has set it meanwhile.
                 drop(self.monitor.set(monitor));
             }
