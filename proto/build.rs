@@ -27,16 +27,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Messages that carry application text, typed text or image bytes; the list of `src/redact.rs`.
-const REDACTED: [&str; 16] = [
+/// Messages that carry application text, typed text, image bytes or settings of policies; the list of `src/redact.rs`.
+const REDACTED: [&str; 20] = [
+    "maka.gateway.v1.ActivatePolicyRequest",
     "maka.gateway.v1.App",
     "maka.gateway.v1.Approval",
     "maka.gateway.v1.Element",
+    "maka.gateway.v1.EvaluatePolicyRequest",
     "maka.gateway.v1.Image",
     "maka.gateway.v1.LaunchAppRequest",
     "maka.gateway.v1.Launched",
     "maka.gateway.v1.LaunchedWindow",
     "maka.gateway.v1.MenuRequest",
+    "maka.gateway.v1.ModuleChoice",
+    "maka.gateway.v1.PolicyCandidate",
     "maka.gateway.v1.PressKey",
     "maka.gateway.v1.ReadImageResponse",
     "maka.gateway.v1.SelectText",

@@ -2,7 +2,7 @@
 //!
 //! A change is proved beside what runs and then made all at once, or refused with a reason; there is one at a time. It
 //! comes from the start, from the configuration read again (SIGHUP), or from a call. What a call made of a set stands
-//! over a restart and over SIGHUP until another call takes it back: see [`choices`].
+//! over a restart and over SIGHUP until another call takes it back.
 //!
 //! Everything slow runs on threads for blocking work. A change that has begun is finished even if its caller goes away.
 //!
@@ -18,6 +18,7 @@ mod source;
 mod store;
 
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -58,7 +59,7 @@ const UPLOADS: usize = 2;
 const TURN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A module as a call names it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ModuleChoice {
     /// Digest of its component, as text.
     pub digest: String,
@@ -74,8 +75,19 @@ pub struct ModuleChoice {
     pub max_memory_bytes: Option<u64>,
 }
 
+impl fmt::Debug for ModuleChoice {
+    // Settings may hold a secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ModuleChoice")
+            .field("digest", &self.digest)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What a call wants a set to be.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Wanted {
     /// These modules behind the floor with these settings.
     Set {
@@ -88,6 +100,17 @@ pub enum Wanted {
     Configuration,
     /// Nothing: its principals are refused.
     Nothing,
+}
+
+impl fmt::Debug for Wanted {
+    // Settings may hold a secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Set { .. } => "Set",
+            Self::Configuration => "Configuration",
+            Self::Nothing => "Nothing",
+        })
+    }
 }
 
 /// Where a policy comes from.

@@ -1,4 +1,4 @@
-//! `Debug` for the messages that carry application text, typed text or image bytes: the message's name
+//! `Debug` for the messages that carry application text, typed text, image bytes or settings of policies: the message's name
 //! and nothing else. `build.rs` lists the same messages so that prost writes no `Debug` for them.
 
 use std::fmt;
@@ -16,14 +16,18 @@ macro_rules! redacted {
 }
 
 redacted!(
+    ActivatePolicyRequest,
     App,
     Approval,
     Element,
+    EvaluatePolicyRequest,
     Image,
     LaunchAppRequest,
     Launched,
     LaunchedWindow,
     MenuRequest,
+    ModuleChoice,
+    PolicyCandidate,
     PressKey,
     ReadImageResponse,
     SelectText,
@@ -51,6 +55,30 @@ mod tests {
         let printed = format!("{request:?}");
         assert!(printed.contains("call-1"), "{printed}");
         assert!(!printed.contains("hunter2"), "{printed}");
+    }
+
+    /// A policy may keep a secret in its settings.
+    #[test]
+    fn debug_of_an_activation_holds_no_settings() {
+        let choice = v1::ModuleChoice {
+            settings_json: "canary".into(),
+            ..Default::default()
+        };
+        let candidate = v1::PolicyCandidate {
+            modules: vec![choice.clone()],
+            floor_settings_json: "canary".into(),
+        };
+        let request = v1::ActivatePolicyRequest {
+            floor_settings_json: "canary".into(),
+            modules: vec![choice],
+            ..Default::default()
+        };
+        let question = v1::EvaluatePolicyRequest {
+            candidate: Some(candidate.clone()),
+            ..Default::default()
+        };
+        let printed = format!("{candidate:?} {request:?} {question:?}");
+        assert!(!printed.contains("canary"), "{printed}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Dry runs: what a set would say about the calls of a fixture.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use maka_policy_host::{
     codes::{DenyCode, HostCode},
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Which set is asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Asked {
     /// The active one with this name.
     Active(String),
@@ -32,6 +32,16 @@ pub enum Asked {
         /// Settings of the floor.
         floor_settings: Value,
     },
+}
+
+impl fmt::Debug for Asked {
+    // Settings may hold a secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Active(name) => formatter.debug_tuple("Active").field(name).finish(),
+            Self::Candidate { .. } => formatter.write_str("Candidate"),
+        }
+    }
 }
 
 /// What a set says.
