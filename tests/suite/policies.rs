@@ -273,8 +273,27 @@ async fn what_is_loaded_is_exactly_what_was_sent() {
         .await
         .expect("a list")
         .into_inner();
-    let names: Vec<_> = listed.policies.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, ["allow-all", "deny-all", "good"]);
+    let of = |origin: v1::PolicyOrigin| -> Vec<_> {
+        let policies = listed.policies.iter();
+        policies
+            .filter(|policy| policy.origin() == origin)
+            .map(|policy| policy.name.as_str())
+            .collect()
+    };
+    assert_eq!(of(v1::PolicyOrigin::Loaded), ["good"]);
+    // Those of the product are there for everybody who wants to activate them.
+    let product = [
+        "allow-all",
+        "app-list",
+        "browser-domains",
+        "business-hours",
+        "deny-all",
+        "destructive-controls",
+        "rate-limits",
+        "read-only",
+        "typing-guard",
+    ];
+    assert_eq!(of(v1::PolicyOrigin::BuiltIn), product);
     assert_eq!(listed.set_names, ["default"]);
     gateway.stop().await;
 }
