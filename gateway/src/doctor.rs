@@ -222,8 +222,7 @@ async fn policies(config: Config, report: &mut Report) -> Config {
     let state_dir = config.state_dir.as_path().to_owned();
     let loaded = tokio::task::spawn_blocking(move || {
         let engine = Engine::new(Limits::default()).map_err(|error| Chain(&error).to_string())?;
-        let sets = plane::examine(engine, &section, &state_dir)
-            .map_err(|error| Chain(&error).to_string())?;
+        let sets = plane::examine(engine, &section, &state_dir).map_err(|fault| fault.plainly())?;
         let names = sets.iter().map(|set| {
             let modules: Vec<_> = set
                 .modules()
@@ -362,7 +361,13 @@ mod tests {
         let absent = format!(
             "[[policy.modules]]\nname = \"m\"\npath = \"/nonexistent\"\nsha256 = \"{digest}\"\n"
         );
-        check(&absent, "policy", Verdict::Bad, "cannot read").await;
+        check(
+            &absent,
+            "policy",
+            Verdict::Bad,
+            "module `m`: the file of the policy cannot be read: No such file",
+        )
+        .await;
         let long = format!("[listen]\nunix = \"/{}\"\n", "x".repeat(120));
         check(&long, "listen", Verdict::Bad, "shorter").await;
     }

@@ -317,7 +317,8 @@ impl Gateway {
         }
 
         if let Some(page) = page {
-            let served = page.serve(Arc::clone(&judge), stop.drain.clone());
+            let approvals = sessions.approvals().clone();
+            let served = page.serve(Arc::clone(&judge), approvals, stop.drain.clone());
             tasks.spawn(async move {
                 served.await;
                 Ok(())

@@ -99,6 +99,10 @@ async fn decisions_are_counted() {
     );
     assert_eq!(value(&page, "decisions_unlogged_total", &[]), Some(0.0));
     assert_eq!(value(&page, "policy_engine_errors_total", &[]), None);
+    assert_eq!(
+        value(&page, "approvals_total", &["result=\"asked\""]),
+        Some(0.0)
+    );
     for secret in [APP, &session_id, "a-key-of-the-caller", "agent", "Save"] {
         assert!(!page.contains(secret), "{secret} is on the page:\n{page}");
     }

@@ -218,6 +218,25 @@ pub struct Fault {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
+impl Fault {
+    /// Where and why alone, for somebody who asked about a file and runs no gateway.
+    #[must_use]
+    pub fn plainly(&self) -> String {
+        let module = self.module.as_ref();
+        let place = Some(&self.place).filter(|place| !place.is_empty());
+        let mut parts: Vec<_> = module
+            .map(|module| format!("module `{module}`"))
+            .into_iter()
+            .chain(place.map(|place| format!("at `{place}`")))
+            .collect();
+        parts.push(match self.source() {
+            Some(cause) => crate::telemetry::Chain(cause).to_string(),
+            None => self.code.sentence().to_owned(),
+        });
+        parts.join(": ")
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.code.sentence())?;

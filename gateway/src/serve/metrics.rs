@@ -15,7 +15,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use maka_policy_host::judge::Judge;
-use prometheus_client::encoding::text;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -23,6 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::Approvals;
 use crate::listen::{self, ListenError, OwnedFile};
 
 /// Where the page is.
@@ -63,9 +67,15 @@ impl Page {
     }
 
     /// Serves the page until told to stop.
-    pub(super) async fn serve(self, judge: Arc<Judge>, stop: CancellationToken) {
+    pub(super) async fn serve(
+        self,
+        judge: Arc<Judge>,
+        approvals: Approvals,
+        stop: CancellationToken,
+    ) {
         let mut registry = Registry::default();
         maka_policy_host::metrics::register(&judge, &mut registry);
+        registry.register_collector(Box::new(Asked(approvals)));
         let registry = Arc::new(registry);
         let room = Arc::new(Semaphore::new(READERS_MAX));
         let mut readers = JoinSet::new();
@@ -93,6 +103,35 @@ impl Page {
                 },
             }
         }
+    }
+}
+
+/// What became of what people were asked for.
+#[derive(Debug)]
+struct Asked(Approvals);
+
+impl Collector for Asked {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let (_, counts) = self.0.list();
+        let mut family = encoder.encode_descriptor(
+            "approvals",
+            "Approvals that policies asked for, and what became of them",
+            None,
+            MetricType::Counter,
+        )?;
+        for (result, count) in [
+            ("asked", counts.asked),
+            ("approved", counts.approved),
+            ("rejected", counts.rejected),
+            ("used", counts.used),
+            ("expired", counts.expired),
+            ("dropped", counts.dropped),
+        ] {
+            let labels = [("result", result)];
+            let labelled = family.encode_family(&labels)?;
+            ConstCounter::new(count).encode(labelled)?;
+        }
+        Ok(())
     }
 }
 

@@ -236,7 +236,7 @@ struct Standing(Arc<Judge>);
 impl Collector for Standing {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let age = self.0.age().unwrap_or_default().as_secs_f64();
-        let gauges: [(&str, &str, &dyn EncodeMetric); 4] = [
+        let gauges: [(&str, &str, &dyn EncodeMetric); 5] = [
             (
                 "policy_generation",
                 "The active policy generation; 0: none",
@@ -251,6 +251,11 @@ impl Collector for Standing {
                 "decision_log_records",
                 "Records of the decision log",
                 &ConstCounter::new(self.0.log().position().count),
+            ),
+            (
+                "policy_unmonitored",
+                "Decisions that the monitors of their set were not asked about",
+                &ConstCounter::new(self.0.unmonitored()),
             ),
             (
                 "decision_log_lost",

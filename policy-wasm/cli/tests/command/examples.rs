@@ -89,7 +89,7 @@ fn settings_that_make_no_sense_are_refused_at_their_place() {
         ("business-hours", r#"{"days": [0]}"#, "/days/0"),
         ("rate-limits", r#"{"in_flight": 0}"#, "/in_flight"),
         ("typing-guard", r#"{"max_bytes": -1}"#, "/max_bytes"),
-        ("read-only", r#"{"more": 1}"#, ""),
+        ("read-only", r#"{"more": 1}"#, "/more"),
     ] {
         let file = folder.write("settings.json", settings);
         let policy = format!("prebuilt:{name}");
