@@ -1,6 +1,6 @@
 //! Approvals: what a person is asked, what the person said, and the one use of it.
 //!
-//! Owns the table of all sessions ([`book`]) and tells watchers and the decision log of each change. It asks no policy and
+//! Owns the table of all sessions (`book`) and tells watchers and the decision log of each change. It asks no policy and
 //! sends nothing: a session asks it for the standing of an action before it has that judged, and uses a grant up before
 //! it sends. An approver is whoever has an open `Events.Watch` that says so; see [`crate::events`].
 //!
