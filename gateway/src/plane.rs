@@ -633,6 +633,7 @@ impl Inner {
                     fuel: Some(manifest.fuel),
                     memory_bytes: Some(manifest.memory_bytes),
                     module_bytes: Some(maka_policy_host::limits::MAX_MODULE_BYTES),
+                    compile_ms: None,
                 },
             },
         );

@@ -185,6 +185,7 @@ struct Entry {
     max_fuel: Option<Bounded<100_000, 200_000_000>>,
     max_memory_mib: Option<Bounded<1, 64>>,
     max_module_mib: Option<Bounded<1, 16>>,
+    max_compile_s: Option<Bounded<1, 60>>,
 }
 
 /// A fact that a manifest can ask for.
@@ -236,6 +237,10 @@ impl<'de> Deserialize<'de> for ModuleConfig {
                 fuel: entry.max_fuel.map(Bounded::get),
                 memory_bytes: entry.max_memory_mib.map(Bounded::get).map(mib),
                 module_bytes: entry.max_module_mib.map(Bounded::get).map(mib),
+                compile_ms: entry
+                    .max_compile_s
+                    .map(Bounded::get)
+                    .map(|seconds| seconds * 1_000),
             },
         })
     }

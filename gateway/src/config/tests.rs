@@ -92,6 +92,7 @@ fn mistakes_are_named() {
         ("no key", "state_dir = \"/s\"\n[[policy.signers]]\nname = \"a\"\nkey = \"00\"\n".into(), 4, Some("policy.signers.key"), "64 lower-case"),
         ("an unknown fact", module("grant_facts = [\"screen\"]\n"), 6, Some("policy.modules.grant_facts"), "typed-text"),
         ("too much fuel", module("max_fuel = 200000001\n"), 6, Some("policy.modules.max_fuel"), "200000000"),
+        ("too much time to compile", module("max_compile_s = 61\n"), 6, Some("policy.modules.max_compile_s"), "1 to 60"),
         ("unknown fsync", "state_dir = \"/s\"\n[audit]\nfsync = \"always\"\n".into(), 3, Some("audit.fsync"), "`batch`"),
         ("no sessions", "state_dir = \"/s\"\n[session]\nmax_total = 0\n".into(), 3, Some("session.max_total"), "1 to 4096"),
     ];

@@ -95,6 +95,7 @@ impl Chosen {
             memory_bytes: self.max_memory_bytes,
             // What came by a call was taken at its size already.
             module_bytes: Some(maka_policy_host::limits::MAX_MODULE_BYTES),
+            compile_ms: None,
         }
     }
 }

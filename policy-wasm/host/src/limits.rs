@@ -49,6 +49,8 @@ pub const MAX_FUEL: u64 = 200_000_000;
 pub const MAX_MEMORY_BYTES: u64 = 64 << 20;
 /// The largest component that an operator can accept, in bytes.
 pub const MAX_MODULE_BYTES: u64 = 16 << 20;
+/// The most time to compile one component that an operator can give, in milliseconds.
+pub const MAX_COMPILE_MS: u64 = 60_000;
 /// Instances beside those of decisions: one candidate, one monitor, and what is tried out meanwhile. They never wait for
 /// a place of a decision, and never take one.
 pub(crate) const SPARE_INSTANCES: u32 = 4;
@@ -83,9 +85,18 @@ pub struct Allowance {
     pub memory_bytes: Option<u64>,
     /// Size of the component in bytes, at most [`MAX_MODULE_BYTES`]; absent: the limit of the engine.
     pub module_bytes: Option<u64>,
+    /// Time to compile the component in milliseconds, at most [`MAX_COMPILE_MS`]; absent: the limit of the engine. A
+    /// component that carries an engine of its own needs some 20 s.
+    pub compile_ms: Option<u64>,
 }
 
 impl Allowance {
+    pub(crate) fn compile_ms(&self, limits: &Limits) -> u64 {
+        self.compile_ms
+            .unwrap_or(limits.compile_ms)
+            .min(MAX_COMPILE_MS)
+    }
+
     pub(crate) fn fuel(&self, limits: &Limits) -> u64 {
         self.fuel.unwrap_or(limits.fuel).min(MAX_FUEL)
     }
@@ -137,7 +148,7 @@ impl Limits {
             ("memory_bytes", self.memory_bytes, 1 << 20, MAX_MEMORY_BYTES),
             ("module_bytes", self.module_bytes, 1, MAX_MODULE_BYTES),
             ("modules_per_set", self.modules_per_set, 1, 16),
-            ("compile_ms", self.compile_ms, 1, 60_000),
+            ("compile_ms", self.compile_ms, 1, MAX_COMPILE_MS),
             ("facts_bytes", self.facts_bytes, 4 << 10, 1 << 20),
             ("verdict_bytes", self.verdict_bytes, 256, 64 << 10),
             ("pool", self.pool, 0, 1_024),

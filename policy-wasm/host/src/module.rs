@@ -260,7 +260,8 @@ impl Module {
             return Err(LoadError::NameMismatch);
         }
         let settings = checked_settings(&manifest, &source.settings)?;
-        let component = compile(engine, source.bytes)?;
+        let compile_ms = source.allowance.compile_ms(limits);
+        let component = compile(engine, source.bytes, compile_ms)?;
         let pre = link(engine, &component)?;
         let prepared = prepare(engine, &pre, &manifest, &settings)?;
         let settings_digest = Digest::of(settings.as_bytes());
@@ -619,7 +620,7 @@ static COMPILING: Mutex<()> = Mutex::new(());
 
 /// Compiles on a thread of its own, because a compilation cannot be interrupted: whoever waits can give up, and the
 /// thread ends when the compiler does.
-fn compile(engine: &Engine, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
+fn compile(engine: &Engine, bytes: Arc<[u8]>, compile_ms: u64) -> Result<Component, LoadError> {
     let (done, result) = mpsc::sync_channel(1);
     let wasmtime = engine.wasmtime().clone();
     std::thread::Builder::new()
@@ -630,7 +631,7 @@ fn compile(engine: &Engine, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
             drop(done.send(Component::new(&wasmtime, &bytes)));
         })
         .map_err(LoadError::CompileThread)?;
-    match result.recv_timeout(Duration::from_millis(engine.limits().compile_ms)) {
+    match result.recv_timeout(Duration::from_millis(compile_ms)) {
         Ok(component) => component.map_err(LoadError::Compile),
         Err(RecvTimeoutError::Timeout) => Err(LoadError::CompileTimeout),
         Err(RecvTimeoutError::Disconnected) => Err(LoadError::Compile(wasmtime::Error::msg(
@@ -658,7 +659,7 @@ impl Surface {
         if bytes.len() as u64 > engine.limits().module_bytes {
             return Err(LoadError::TooLarge);
         }
-        let component = compile(engine, bytes)?;
+        let component = compile(engine, bytes, engine.limits().compile_ms)?;
         let wasmtime = engine.wasmtime();
         let ty = component.component_type();
         Ok(Self {

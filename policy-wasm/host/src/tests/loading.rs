@@ -9,7 +9,7 @@ use super::support::{load, load_with, prebuilt, shared};
 use crate::codes::HostCode;
 use crate::digest::Digest;
 use crate::engine::Engine;
-use crate::limits::Limits;
+use crate::limits::{Allowance, Limits};
 use crate::manifest::ManifestError;
 use crate::module::{LoadError, Mode, Module, ModuleSource};
 use crate::schema::SchemaError;
@@ -201,6 +201,15 @@ fn limits_are_ceilings() {
         Floor::load(&hasty, &json!({})),
         Err(LoadError::CompileTimeout)
     ));
+    // An operator can give one module more time than the engine gives every module.
+    let patient = ModuleSource {
+        allowance: Allowance {
+            compile_ms: Some(30_000),
+            ..Allowance::default()
+        },
+        ..source(Guest::default().build())
+    };
+    Module::load(&hasty, patient).unwrap();
 }
 
 #[test]

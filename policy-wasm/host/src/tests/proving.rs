@@ -153,6 +153,7 @@ fn an_allowance_is_for_one_policy_and_has_a_ceiling() {
         fuel: Some(u64::MAX),
         memory_bytes: Some(u64::MAX),
         module_bytes: Some(u64::MAX),
+        compile_ms: Some(u64::MAX),
     };
     let none = Allowance::default;
     let rows = [
