@@ -9,6 +9,7 @@
 mod bench;
 mod demo;
 mod dev_config;
+mod javascript;
 mod packages;
 mod policy;
 mod serve;
@@ -50,6 +51,8 @@ enum Command {
     Policy(policy::Arguments),
     /// Walk the tutorial of the policies word for word, from an empty folder to a denial in a gateway.
     Tutorial(tutorial::Arguments),
+    /// Make, build and test a policy in JavaScript. Needs npm and its registry.
+    Javascript(javascript::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::bench(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Soak(arguments) => soak::soak(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Policy(arguments) => policy::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Javascript(arguments) => {
+            javascript::javascript(&arguments).map(|()| ExitCode::SUCCESS)
+        }
         Command::Tutorial(arguments) => tutorial::tutorial(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {

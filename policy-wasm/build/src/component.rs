@@ -28,14 +28,43 @@ pub fn encode_with(module: &[u8], manifest: &[u8]) -> Result<Vec<u8>, BuildError
         .validate(true)
         .module(module)
         .and_then(|encoder| encoder.encode());
-    let mut component = encoded.map_err(|error| BuildError::Encode(format!("{error:#}")))?;
+    let component = encoded.map_err(|error| BuildError::Encode(format!("{error:#}")))?;
+    Ok(append(component, manifest))
+}
+
+/// Puts a manifest into a component that another tool made.
+///
+/// # Errors
+///
+/// When it is no component, is damaged, or has a manifest already.
+pub fn wrap(component: &[u8], manifest: &[u8]) -> Result<Vec<u8>, BuildError> {
+    // Magic, then version 13 of the layer of components.
+    const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
+    let mut rest = component
+        .strip_prefix(HEAD)
+        .ok_or(BuildError::NotComponent)?;
+    while let Some(id) = rest.first() {
+        let (size, body) = read_leb128(&rest[1..]).ok_or(BuildError::NotComponent)?;
+        let (payload, after) = body
+            .split_at_checked(size)
+            .ok_or(BuildError::NotComponent)?;
+        if content(*id, payload).is_some() {
+            return Err(BuildError::Wrapped);
+        }
+        rest = after;
+    }
+    Ok(append(component.to_vec(), manifest))
+}
+
+/// Appends the section with the manifest.
+fn append(mut component: Vec<u8>, manifest: &[u8]) -> Vec<u8> {
     let mut payload = leb128(SECTION.len());
     payload.extend(SECTION.as_bytes());
     payload.extend(manifest);
     component.push(0);
     component.extend(leb128(payload.len()));
     component.extend(payload);
-    Ok(component)
+    component
 }
 
 /// Refuses a component that holds the name of one of these folders.
@@ -167,6 +196,17 @@ mod tests {
             encode_with(b"junk", b"{}"),
             Err(BuildError::Encode(_))
         ));
+    }
+
+    #[test]
+    fn a_component_gets_one_manifest() {
+        let bare = [b"\0asm\x0d\0\x01\0".to_vec(), custom("name", b"n")].concat();
+        let wrapped = wrap(&bare, b"{}").unwrap();
+        assert_eq!(wrapped, [bare.clone(), custom(SECTION, b"{}")].concat());
+        assert!(matches!(wrap(&wrapped, b"{}"), Err(BuildError::Wrapped)));
+        for bad in [&bare[..bare.len() - 1], &module(&[]), b"junk"] {
+            assert!(matches!(wrap(bad, b"{}"), Err(BuildError::NotComponent)));
+        }
     }
 
     #[test]

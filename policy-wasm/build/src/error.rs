@@ -53,9 +53,31 @@ pub enum BuildError {
     },
     /// The folder is no project of one policy.
     #[error(
-        "`{0}` is no project of a policy: it needs a Cargo.toml of one package with `crate-type = [\"cdylib\"]`"
+        "`{0}` is no project of a policy: it needs a Cargo.toml of one package with `crate-type = [\"cdylib\"]`, or a package.json with a script `build`"
     )]
     NoProject(PathBuf),
+    /// There is no npm.
+    #[error(
+        "there is no npm, which a policy in JavaScript needs; install Node.js 20 or newer with npm"
+    )]
+    NoNpm,
+    /// A file is larger than what it should be.
+    #[error("`{path}` is larger than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// The manifest of a project says no usable name.
+    #[error("`{0}` is no manifest with a `name` of letters, digits, `-` and `_`")]
+    Unnamed(PathBuf),
+    /// What should be a component is none.
+    #[error("this is not a WebAssembly component, or a damaged one")]
+    NotComponent,
+    /// The component has a manifest.
+    #[error("the component carries a manifest already")]
+    Wrapped,
     /// The compiler made something that is no core module.
     #[error("the compiler made something that is not a WebAssembly module")]
     NotModule,

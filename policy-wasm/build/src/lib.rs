@@ -1,4 +1,5 @@
-//! Builds a policy: finds a compiler for `wasm32-unknown-unknown`, calls it, and makes a component of what it gives.
+//! Builds a policy: finds a compiler for `wasm32-unknown-unknown`, calls it, and makes a component of what it gives. A
+//! project in another language makes its component itself, and gets its manifest here.
 //!
 //! It is used by `maka-policy build`, for the project of an author, and by `cargo xtask policy`, for the components that
 //! are part of the product. It deliberately runs nothing that it built and judges no manifest: that is
@@ -10,9 +11,11 @@
 pub mod compiler;
 pub mod component;
 pub mod error;
+pub mod javascript;
 mod process;
 pub mod project;
 
 pub use compiler::{Compiler, Job};
 pub use error::BuildError;
+pub use javascript::JavaScript;
 pub use project::Project;

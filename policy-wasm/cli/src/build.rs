@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use maka_policy_build::{Compiler, Project};
+use maka_policy_build::{Compiler, JavaScript, Project, component};
 use maka_policy_host::digest::Digest;
 
-use crate::command_line::BuildArguments;
+use crate::command_line::{BuildArguments, WrapArguments};
 use crate::error::InputError;
+use crate::reference::read_file;
 use crate::report::{Exit, Report};
 
 /// Where cargo works, for every build of one shell: projects share what is built for all of them alike.
 const TARGET_DIR: &str = "MAKA_POLICY_TARGET_DIR";
+/// The largest component that gets a manifest: one of componentize-py is 18 MB, more than a gateway accepts.
+const COMPONENT_BYTES: u64 = 32 << 20;
+/// The largest manifest to put into one; whether it is a manifest is for `check` to say.
+const MANIFEST_BYTES: u64 = 1 << 20;
 
 /// Carries out the command. Cargo speaks on the terminal meanwhile.
 ///
@@ -19,6 +24,11 @@ const TARGET_DIR: &str = "MAKA_POLICY_TARGET_DIR";
 /// When there is no compiler for WebAssembly, the project does not compile, or the component cannot be written.
 pub fn run(arguments: &BuildArguments) -> Result<Report, InputError> {
     let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
+    if JavaScript::is_in(folder) {
+        let project = JavaScript::open(folder)?;
+        let component = project.build()?;
+        return written(arguments, project.name(), &component, "npm");
+    }
     let compiler = Compiler::find()?;
     let project = Project::open(&compiler, folder, arguments.locked)?;
     let target_dir = arguments
@@ -32,17 +42,45 @@ pub fn run(arguments: &BuildArguments) -> Result<Report, InputError> {
         source,
     })?;
     let component = project.build(&compiler, &target_dir)?;
+    written(arguments, project.name(), &component, compiler.version())
+}
+
+/// Puts a manifest into a component.
+///
+/// # Errors
+///
+/// When one of them cannot be read, when the component is none or has a manifest, or the result cannot be written.
+pub fn wrap(arguments: &WrapArguments) -> Result<Report, InputError> {
+    let component = read_file(&arguments.component, COMPONENT_BYTES)?;
+    let manifest = read_file(&arguments.manifest, MANIFEST_BYTES)?;
+    let policy = component::wrap(&component, &manifest)?;
+    replace(&arguments.out, &policy)?;
+    let text = format!(
+        "wrapped: {} ({} bytes)\npolicy {}\n",
+        arguments.out.display(),
+        policy.len(),
+        Digest::of(&policy)
+    );
+    Ok(Report::new(text, Exit::Passed))
+}
+
+fn written(
+    arguments: &BuildArguments,
+    name: &str,
+    component: &[u8],
+    maker: &str,
+) -> Result<Report, InputError> {
+    let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
     let out = match &arguments.out {
         Some(path) => path.clone(),
-        None => folder.join(format!("{}.wasm", project.name())),
+        None => folder.join(format!("{name}.wasm")),
     };
-    replace(&out, &component)?;
+    replace(&out, component)?;
     let text = format!(
-        "built: {} ({} bytes) with {}\npolicy {}\n",
+        "built: {} ({} bytes) with {maker}\npolicy {}\n",
         out.display(),
         component.len(),
-        compiler.version(),
-        Digest::of(&component)
+        Digest::of(component)
     );
     Ok(Report::new(text, Exit::Passed))
 }

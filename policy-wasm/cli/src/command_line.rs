@@ -39,14 +39,18 @@ const NEW: &str = "The project has one real rule, with fixtures that cover it, a
   maka-policy test my-policy.wasm fixtures --coverage --min 100 --mutate
 
 The name is that of the folder, the package and the policy: a-z, 0-9 and single dashes, a letter first, at most 48. A folder that is
-there already is left alone. The SDK is not on a registry: its source is put into the project as maka/, unless --sdk names another
+there already is left alone. With --language javascript, check and test need --max-module-mib 16 --max-memory-mib 32 --max-fuel 100000000,
+because the component carries an engine. The SDK is not on a registry: its source is put into the project as maka/, unless --sdk names another
 one, such as policy-wasm/sdk of a checkout.";
 
 const BUILD: &str = "The component is the same on every machine with the same compiler, and holds no name of a folder. The compiler is the first of:
 the toolchain on PATH with the target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown), the same with the source of
 its standard library, Debian's (apt-get install --no-install-recommends rustc-web cargo-web rust-web-src lld-22). Without the
 target the standard library is built along, which takes a minute the first time; projects share it when --target-dir, or the
-variable MAKA_POLICY_TARGET_DIR, names one folder for all of them.";
+variable MAKA_POLICY_TARGET_DIR, names one folder for all of them.
+
+A folder with a package.json is a project in JavaScript: its packages are installed with npm as its lock file says, unless they are
+there, its script `build` makes the component, and the manifest is put into it. It needs Node.js with npm.";
 
 const ANCHOR: &str = "A record that was edited or removed ends with 1. That the end was cut off, or that the whole file was rewritten, is
 found only with a position that was kept elsewhere: print one now, and give it with --anchor later.";
@@ -69,6 +73,8 @@ pub enum Command {
     /// Build a project to the component that a gateway loads.
     #[command(after_help = BUILD)]
     Build(BuildArguments),
+    /// Put the manifest into a component that another tool made, in any language.
+    Wrap(WrapArguments),
     /// Print what a policy says about itself: rules, refusals with their sentences, settings with defaults, limits.
     Inspect(InspectArguments),
     /// Say whether a gateway would load a policy, and what to write instead where it would not.
@@ -118,6 +124,9 @@ pub struct NewArguments {
 pub enum Language {
     /// Rust, with the SDK.
     Rust,
+    /// JavaScript, with a small SDK; the component carries an engine of 12 MB.
+    #[value(name = "javascript")]
+    JavaScript,
 }
 
 /// What `build` takes.
@@ -134,6 +143,19 @@ pub struct BuildArguments {
     /// Where cargo works, instead of target/policy in the folder of the project.
     #[arg(long, value_name = "FOLDER")]
     pub target_dir: Option<PathBuf>,
+}
+
+/// What `wrap` takes.
+#[derive(Debug, Args)]
+pub struct WrapArguments {
+    /// The component, without a manifest.
+    pub component: PathBuf,
+    /// The manifest: a JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub manifest: PathBuf,
+    /// The file for the policy.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
 }
 
 /// What `inspect` takes.

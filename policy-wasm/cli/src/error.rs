@@ -44,6 +44,9 @@ pub enum InputError {
         /// The folder.
         path: PathBuf,
     },
+    /// `--sdk` was given for another language.
+    #[error("--sdk names an SDK for Rust; a project in JavaScript carries its own")]
+    SdkOfRust,
     /// A project cannot be built.
     #[error("the policy cannot be built")]
     Build(#[from] BuildError),
@@ -173,6 +176,7 @@ impl InputError {
             | Self::TooLarge { .. }
             | Self::ProjectName
             | Self::NotSdk { .. }
+            | Self::SdkOfRust
             | Self::Build(_)
             | Self::NotBuiltIn { .. }
             | Self::SettingsJson { .. }

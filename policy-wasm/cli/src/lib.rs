@@ -35,6 +35,7 @@ pub fn run(command_line: &CommandLine) -> Report {
     let result = match &command_line.command {
         Command::New(arguments) => project::run(arguments),
         Command::Build(arguments) => build::run(arguments),
+        Command::Wrap(arguments) => build::wrap(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Run(arguments) => explain::run(arguments),

@@ -67,6 +67,51 @@ const RUST: &[(&str, &str)] = &[
     (".gitignore", include_str!("../templates/rust/gitignore.in")),
 ];
 
+/// The SDK for JavaScript, with the contract beside it.
+const SDK_JAVASCRIPT: &[(&str, &str)] = &[
+    ("sdk-js/sdk.js", include_str!("../../sdk-js/sdk.js")),
+    ("sdk-js/build.mjs", include_str!("../../sdk-js/build.mjs")),
+    ("wit/policy.wit", include_str!("../../wit/policy.wit")),
+];
+
+/// What npm installs in a project, as the conformance policy is built with.
+const LOCK_JAVASCRIPT: &str = include_str!("../../conformance/javascript/package-lock.json");
+
+/// The files of a project in JavaScript. The fixtures are those of the project in Rust: the rule is the same.
+const JAVASCRIPT: &[(&str, &str)] = &[
+    (
+        "package.json",
+        include_str!("../templates/javascript/package.json.in"),
+    ),
+    (
+        "build.mjs",
+        include_str!("../templates/javascript/build.mjs.in"),
+    ),
+    (
+        "manifest.json",
+        include_str!("../templates/javascript/manifest.json.in"),
+    ),
+    (
+        "src/policy.js",
+        include_str!("../templates/javascript/policy.js.in"),
+    ),
+    (
+        "fixtures/launch.yaml",
+        include_str!("../templates/rust/launch.yaml.in"),
+    ),
+    (
+        "README.md",
+        include_str!("../templates/javascript/README.md.in"),
+    ),
+    (
+        ".gitignore",
+        include_str!("../templates/javascript/gitignore.in"),
+    ),
+];
+
+/// What `check` and `test` are told about the larger limits of a component that carries an engine.
+const ENGINE_FLAGS: &str = " --max-module-mib 16 --max-memory-mib 32 --max-fuel 100000000";
+
 /// Words that cargo or Rust take for something else.
 const TAKEN: &[&str] = &[
     "abstract",
@@ -170,6 +215,14 @@ impl ProjectName {
     }
 }
 
+/// What a project in one language is made of.
+struct Parts {
+    files: &'static [(&'static str, &'static str)],
+    sdk: &'static [(&'static str, &'static str)],
+    lock: (&'static str, &'static str),
+    flags: &'static str,
+}
+
 /// Makes a project.
 ///
 /// # Errors
@@ -177,6 +230,21 @@ impl ProjectName {
 /// When the folder is there already, or cannot be written, or the named SDK is none.
 pub fn run(arguments: &NewArguments) -> Result<Report, InputError> {
     let folder = PathBuf::from(&arguments.name.0);
+    let parts = match arguments.language {
+        Language::Rust => Parts {
+            files: RUST,
+            sdk: SDK,
+            lock: ("Cargo.lock", LOCK),
+            flags: "",
+        },
+        Language::JavaScript if arguments.sdk.is_some() => return Err(InputError::SdkOfRust),
+        Language::JavaScript => Parts {
+            files: JAVASCRIPT,
+            sdk: SDK_JAVASCRIPT,
+            lock: ("package-lock.json", LOCK_JAVASCRIPT),
+            flags: ENGINE_FLAGS,
+        },
+    };
     let sdk = match &arguments.sdk {
         Some(path) => sdk_in(path)?,
         None => format!("{VENDOR}/sdk"),
@@ -190,15 +258,12 @@ pub fn run(arguments: &NewArguments) -> Result<Report, InputError> {
     let row = if arguments.sdk.is_some() {
         String::new()
     } else {
-        for (name, content) in SDK {
+        for (name, content) in parts.sdk {
             write(folder.join(VENDOR).join(name), content)?;
         }
         format!("| `{VENDOR}/` | the SDK and the contract, as `maka-policy` carries them |\n")
     };
-    let templates = match arguments.language {
-        Language::Rust => RUST,
-    };
-    for (name, template) in templates {
+    for (name, template) in parts.files {
         let content = template
             .replace("@SDKROW@\n", &row)
             .replace("@SDK@", &sdk)
@@ -206,11 +271,13 @@ pub fn run(arguments: &NewArguments) -> Result<Report, InputError> {
             .replace("@TYPE@", &arguments.name.type_name());
         write(folder.join(name), &content)?;
     }
-    write(folder.join("Cargo.lock"), LOCK)?;
+    let (lock, content) = parts.lock;
+    write(folder.join(lock), content)?;
+    let flags = parts.flags;
     let name = &arguments.name.0;
     let out = format!(
-        "created: {name}\n\nnext:\n  cd {name}\n  maka-policy build\n  maka-policy check {name}.wasm\n  \
-         maka-policy test {name}.wasm fixtures --coverage --min 100 --mutate\n"
+        "created: {name}\n\nnext:\n  cd {name}\n  maka-policy build\n  maka-policy check {name}.wasm{flags}\n  \
+         maka-policy test {name}.wasm fixtures --coverage --min 100 --mutate{flags}\n"
     );
     Ok(Report::new(out, Exit::Passed))
 }

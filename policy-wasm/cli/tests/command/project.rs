@@ -66,6 +66,86 @@ fn a_checkout_of_the_sdk_can_be_named() {
     assert!(!folder.path().join("third").exists());
 }
 
+/// Building it needs npm and its registry: `cargo xtask javascript` does.
+#[test]
+fn a_project_in_javascript_is_complete_and_names_its_policy() {
+    let folder = Folder::new();
+    let ran = run_in(
+        folder.path(),
+        &["new", "my-policy", "--language", "javascript"],
+    );
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let project = folder.path().join("my-policy");
+    let files = files(&project);
+    for name in [
+        ".gitignore",
+        "README.md",
+        "build.mjs",
+        "fixtures/launch.yaml",
+        "maka/sdk-js/build.mjs",
+        "maka/sdk-js/sdk.js",
+        "maka/wit/policy.wit",
+        "manifest.json",
+        "package-lock.json",
+        "package.json",
+        "src/policy.js",
+    ] {
+        assert!(files.contains(&PathBuf::from(name)), "{name} {files:?}");
+    }
+    for file in &files {
+        let text = std::fs::read_to_string(project.join(file)).unwrap();
+        for place in ["@NAME@", "@TYPE@", "@SDK@", "@SDKROW@"] {
+            assert!(!text.contains(place), "{} {place}", file.display());
+        }
+    }
+    let readme = std::fs::read_to_string(project.join("README.md")).unwrap();
+    for line in ran.out.lines().filter(|line| line.contains(".wasm")) {
+        assert!(readme.contains(line.trim()), "{line}");
+    }
+    let words = ["new", "b", "--language", "javascript", "--sdk", "x"];
+    let ran = run_in(folder.path(), &words);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("--sdk names an SDK for Rust"), "{ran:?}");
+    assert!(!folder.path().join("b").exists());
+}
+
+/// A machine without npm is told what to install, and nothing is built.
+#[test]
+fn without_npm_that_is_told() {
+    let folder = Folder::new();
+    let words = ["new", "lonely", "--language", "javascript"];
+    assert_eq!(run_in(folder.path(), &words).status, 0);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_maka-policy"))
+        .args(["build", "lonely"])
+        .current_dir(folder.path())
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("install Node.js"), "{said}");
+    assert!(!folder.path().join("lonely/lonely.wasm").exists());
+}
+
+/// A component of any tool becomes a policy with its manifest, once.
+#[test]
+fn a_component_of_another_tool_gets_its_manifest() {
+    let folder = Folder::new();
+    let bare = folder.write("bare.wasm", b"\0asm\x0d\0\x01\0");
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/rust/manifest.json");
+    let manifest = manifest.to_str().unwrap();
+    let words = ["wrap", &bare, "--manifest", manifest, "--out", "p.wasm"];
+    let ran = run_in(folder.path(), &words);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let ran = run_in(folder.path(), &["inspect", "p.wasm"]);
+    assert!(ran.out.starts_with("conformance 0.1.0\n"), "{ran:?}");
+    let again = ["wrap", "p.wasm", "--manifest", manifest, "--out", "q.wasm"];
+    let ran = run_in(folder.path(), &again);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("carries a manifest already"), "{ran:?}");
+    assert!(!folder.path().join("q.wasm").exists());
+}
+
 #[test]
 fn what_is_there_is_left_alone() {
     let folder = Folder::new();
@@ -91,7 +171,7 @@ fn mistakes_say_what_to_write_instead() {
         (&["new", "../outside"], "a-z, 0-9 and single dashes"),
         (
             &["new", "a", "--language", "cobol"],
-            "[possible values: rust]",
+            "[possible values: rust, javascript]",
         ),
         (
             &["new", "a", "--sdk", "nowhere"],

@@ -1,0 +1,7 @@
+// Called by `maka-policy build`, with the file to write.
+
+import { componentize } from '@bytecodealliance/componentize-js';
+
+import { build } from '../../sdk-js/build.mjs';
+
+await build(componentize);
