@@ -30,6 +30,7 @@ use self::{
     policies::PoliciesService, status::Unauthenticated,
 };
 use crate::{
+    captures::Captures,
     decisions::Decisions,
     error::CallError,
     events::Events,
@@ -58,6 +59,8 @@ pub struct Edge {
     pub forward: Forward,
     /// For `GetStatus` and `Policies` only.
     pub judge: Arc<Judge>,
+    /// Captures of facts, for operators.
+    pub captures: Captures,
     /// The decision log, for operators who follow it.
     pub decisions: Decisions,
     /// Which policies there are and which judge.

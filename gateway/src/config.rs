@@ -18,7 +18,8 @@ pub mod value;
 
 use std::{fs, path::Path, path::PathBuf};
 
-use serde::Deserialize;
+use maka_policy_host::capture::CaptureKey;
+use serde::{Deserialize, Deserializer, de};
 
 pub use self::error::ConfigError;
 use self::{
@@ -97,6 +98,9 @@ pub struct AuditConfig {
     pub fsync: Fsync,
     /// A file of this size is full: it gets another name, and the log goes on in a new one.
     pub max_file_bytes: Bounded<65_536, 1_073_741_824>,
+    /// The public key that captures of facts are encrypted to. Absent: there are no captures.
+    #[serde(deserialize_with = "capture_key")]
+    pub capture_key: Option<CaptureKey>,
     /// Full files that stay; older ones are removed. Absent: all stay, and the disk may fill up, which refuses everything.
     pub keep_files: Option<Bounded<1, 100_000>>,
 }
@@ -107,9 +111,15 @@ impl Default for AuditConfig {
             path: None,
             fsync: Fsync::default(),
             max_file_bytes: Bounded::constant(64 * 1024 * 1024),
+            capture_key: None,
             keep_files: None,
         }
     }
+}
+
+fn capture_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CaptureKey>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(de::Error::custom)
 }
 
 /// When the decision log is synced. A record always survives the gateway's own death; this is about power loss.

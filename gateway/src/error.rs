@@ -84,6 +84,9 @@ pub enum CallError {
     /// A person has to approve, and can be asked. Nothing was sent; the same call may be repeated.
     #[error("{}", .0.refusal.sentence)]
     ApprovalRequired(Box<ApprovalRequired>),
+    /// No capture of facts begins.
+    #[error("{}", .0.sentence())]
+    Capture(CaptureRefusal),
     /// An approval cannot be decided on.
     #[error("{}", .0.sentence())]
     Approval(ApprovalError),
@@ -209,6 +212,61 @@ impl ApprovalError {
 impl From<ApprovalError> for CallError {
     fn from(error: ApprovalError) -> Self {
         Self::Approval(error)
+    }
+}
+
+/// Why no capture of facts begins.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum CaptureRefusal {
+    /// There is no key to encrypt it to.
+    NoKey,
+    /// There is one.
+    Running,
+    /// The decision log takes no record of it.
+    Unrecorded,
+    /// The system gives no random numbers to encrypt with.
+    NoEntropy,
+}
+
+impl CaptureRefusal {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [
+        Self::NoKey,
+        Self::Running,
+        Self::Unrecorded,
+        Self::NoEntropy,
+    ];
+
+    /// The closed reason.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoKey => "capture_key_absent",
+            Self::Running => "capture_running",
+            Self::Unrecorded => "capture_unrecorded",
+            Self::NoEntropy => "capture_no_entropy",
+        }
+    }
+
+    /// The fixed sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::NoKey => {
+                "there is no key to encrypt a capture to; set `audit.capture_key`, and start the gateway again"
+            }
+            Self::Running => "a capture is running already; wait for its end",
+            Self::Unrecorded => {
+                "the decision log takes no record of the capture, so it does not begin"
+            }
+            Self::NoEntropy => "the system gives no random numbers to encrypt a capture with",
+        }
+    }
+}
+
+impl From<CaptureRefusal> for CallError {
+    fn from(refusal: CaptureRefusal) -> Self {
+        Self::Capture(refusal)
     }
 }
 
@@ -360,6 +418,7 @@ impl CallError {
             Self::Policy(refusal) | Self::Withheld(refusal) => &refusal.code,
             Self::ApprovalRequired(_) => "approval_required",
             Self::Approval(error) => error.as_str(),
+            Self::Capture(refusal) => refusal.as_str(),
             Self::Refused { fault, .. } => fault.code.as_str(),
             Self::NoBackend { reason } => reason,
             Self::Starting { .. } => LifecycleCode::ServiceUnavailable.as_str(),
@@ -389,6 +448,7 @@ impl CallError {
             | Self::Deadline { .. }
             | Self::Cancelled
             | Self::Approval(_)
+            | Self::Capture(_)
             | Self::Unsupported { .. }
             | Self::Policies(_)
             | Self::NoBackend { .. } => ErrorDomain::Gateway,
@@ -426,6 +486,7 @@ impl CallError {
             | Self::Cancelled
             | Self::Policies(_)
             | Self::Approval(_)
+            | Self::Capture(_)
             | Self::NoBackend { .. }
             | Self::Starting { .. } => None,
         }

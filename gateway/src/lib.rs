@@ -21,6 +21,7 @@ mod policy;
 
 pub mod plane;
 
+pub mod captures;
 pub mod config;
 pub mod decisions;
 pub mod doctor;

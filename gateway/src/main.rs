@@ -1,4 +1,4 @@
-//! The command line: `serve`, `probe`, `check`, `doctor` and `token`.
+//! The command line: `serve`, `probe`, `check`, `doctor`, `policy` and `token`.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -9,6 +9,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use maka_gateway::{
+    captures::command,
     config::{Config, ConfigError},
     doctor,
     principal::token::Token,
@@ -74,8 +75,30 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Work with the policies of a running gateway.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Make a fresh token: the token for its holder, and the line for the configuration.
     Token,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Capture the full facts of every decision for `maka-policy replay`, encrypted to `audit.capture_key`.
+    Capture {
+        /// The configuration that the gateway was started with.
+        #[arg(long)]
+        config: PathBuf,
+        /// How long: seconds, or a number with s, m or h; at most an hour.
+        #[arg(long = "for", value_name = "TIME", value_parser = command::duration)]
+        duration: Duration,
+        /// The new file, which gets mode 0600.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// A file with the token of an operator. Without it the gateway's socket has to know this user as one.
+        #[arg(long, value_name = "FILE")]
+        token_file: Option<PathBuf>,
+    },
 }
 
 /// Why the process does not end with 0.
@@ -137,6 +160,20 @@ fn run(command: Command) -> Result<(), Failure> {
             } else {
                 Err(Failure::Told)
             }
+        }
+        Command::Policy(PolicyCommand::Capture {
+            config,
+            duration,
+            out,
+            token_file,
+        }) => {
+            let config = Config::load(&config).map_err(Failure::Config)?;
+            let told = block_on(async {
+                command::capture(&config, duration, &out, token_file.as_deref())
+                    .await
+                    .map_err(|error| Failure::Run(error.into()))
+            })?;
+            print(&told)
         }
         Command::Token => {
             let token = Token::generate();

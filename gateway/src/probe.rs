@@ -101,7 +101,7 @@ async fn watch(config: &Config, once: bool) -> Result<bool, Attempt> {
     Ok(false)
 }
 
-async fn connect(config: &Config) -> Result<Channel, Attempt> {
+pub(crate) async fn connect(config: &Config) -> Result<Channel, Attempt> {
     let uri = match config.socket_path() {
         Some(socket) => format!("unix://{}", socket.display()),
         None => {

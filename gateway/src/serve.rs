@@ -32,6 +32,7 @@ use crate::{
         self, Edge, EdgeSettings,
         authenticate::{Authenticate, AuthenticateLayer},
     },
+    captures::Captures,
     config::{self, Config},
     decisions::Decisions,
     events::Events,
@@ -283,7 +284,9 @@ impl Gateway {
         ));
 
         let decisions = Decisions::new(Arc::clone(&judge));
+        let captures = Captures::new(Arc::clone(&judge), config.audit.capture_key.clone());
         let edge = Arc::new(Edge {
+            captures: captures.clone(),
             decisions: decisions.clone(),
             sessions: sessions.clone(),
             events: events.clone(),
@@ -364,7 +367,7 @@ impl Gateway {
         stop.drain.cancel();
         tracing::info!("ending");
         tokio::select! {
-            () = end(&sessions, &forward, &events, &decisions, &mut tasks) => {}
+            () = end(&sessions, &forward, &events, &captures, &decisions, &mut tasks) => {}
             // What is dropped here ends by itself: the supervisor kills its executor when it goes.
             () = stop.hurry.cancelled() => tracing::warn!("ending without waiting"),
         }
@@ -396,12 +399,14 @@ async fn end(
     sessions: &Sessions,
     forward: &Forward,
     events: &Events,
+    captures: &Captures,
     decisions: &Decisions,
     tasks: &mut JoinSet<Result<(), ServeError>>,
 ) {
     sessions.shutdown().await;
     forward.dispose().await;
     events.close();
+    captures.close();
     decisions.close();
     let connections = async {
         while let Some(ended) = tasks.join_next().await {

@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod canary;
 mod cancel;
+mod captures;
 mod chaos;
 mod clients;
 mod conditions;

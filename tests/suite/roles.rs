@@ -19,7 +19,9 @@ fn allowed(method: &str) -> &'static [Role] {
         }
         "GetGeneration" | "List" | "Load" | "Evaluate" => &[Role::Author, Role::Operator],
         "Activate" | "Deactivate" | "RestartExecutor" | "ReportHostEvent" | "WatchDecisions"
-        | "ListApprovals" | "ResolveApproval" | "ClearQuarantine" => &[Role::Operator],
+        | "CaptureDecisions" | "ListApprovals" | "ResolveApproval" | "ClearQuarantine" => {
+            &[Role::Operator]
+        }
         unknown => panic!("no row for {unknown}"),
     }
 }

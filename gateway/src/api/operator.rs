@@ -1,8 +1,9 @@
 //! `maka.gateway.v1.Operator`.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt as _};
+use maka_policy_host::capture::Ended;
 use maka_proto::v1;
 use tonic::{Request, Response, Status};
 
@@ -12,7 +13,11 @@ use super::{
     encode,
     status::status_of,
 };
-use crate::{approval::Resolution, session::host_event::HostEvent};
+use crate::{
+    approval::Resolution,
+    captures::{self, Piece, Summary},
+    session::host_event::HostEvent,
+};
 
 #[derive(Debug)]
 pub(super) struct OperatorService(pub(super) Arc<Edge>);
@@ -21,6 +26,9 @@ pub(super) struct OperatorService(pub(super) Arc<Edge>);
 impl v1::operator_server::Operator for OperatorService {
     type WatchDecisionsStream =
         Pin<Box<dyn Stream<Item = Result<v1::DecisionLogRecord, Status>> + Send>>;
+
+    type CaptureDecisionsStream =
+        Pin<Box<dyn Stream<Item = Result<v1::CaptureDecisionsResponse, Status>> + Send>>;
 
     async fn restart_executor(
         &self,
@@ -88,6 +96,34 @@ impl v1::operator_server::Operator for OperatorService {
         Ok(Response::new(Box::pin(records)))
     }
 
+    async fn capture_decisions(
+        &self,
+        request: Request<v1::CaptureDecisionsRequest>,
+    ) -> Result<Response<Self::CaptureDecisionsStream>, Status> {
+        let caller = caller(request.extensions())?;
+        let duration = Duration::from_secs(request.get_ref().seconds.into());
+        let mut violations = Violations::default();
+        let duration = if duration.is_zero() || duration > captures::MAX_DURATION {
+            violations.refuse("seconds", "must be 1 to 3600")
+        } else {
+            Some(duration)
+        };
+        let duration = violations.finish(duration)?;
+        let begun = async {
+            let principal = caller.principal.to_string();
+            self.0.captures.begin(&principal, duration)
+        };
+        let pieces = answered("CaptureDecisions", &caller, begun).await?;
+        let pieces = pieces.map(|piece| match piece {
+            Ok(Piece { bytes, summary }) => Ok(v1::CaptureDecisionsResponse {
+                piece: bytes,
+                summary: summary.map(summarised),
+            }),
+            Err(error) => Err(status_of(&error)),
+        });
+        Ok(Response::new(Box::pin(pieces)))
+    }
+
     async fn list_approvals(
         &self,
         request: Request<v1::ListApprovalsRequest>,
@@ -147,6 +183,21 @@ impl v1::operator_server::Operator for OperatorService {
         Ok(Response::new(v1::ClearQuarantineResponse {
             was_quarantined,
         }))
+    }
+}
+
+fn summarised(summary: Summary) -> v1::CaptureSummary {
+    let end = match summary.ended {
+        Ended::Time => v1::CaptureEnd::Time,
+        Ended::Full => v1::CaptureEnd::Full,
+        Ended::Shutdown => v1::CaptureEnd::Shutdown,
+        // Nobody is there to be told.
+        Ended::Abandoned => v1::CaptureEnd::Unspecified,
+    };
+    v1::CaptureSummary {
+        end: end.into(),
+        decisions: summary.decisions,
+        dropped: summary.dropped,
     }
 }
 

@@ -14,7 +14,7 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
 use super::decode::violations::Violations;
 use crate::{
-    error::{ApprovalError, CallError, ErrorDomain, Limit},
+    error::{ApprovalError, CallError, CaptureRefusal, ErrorDomain, Limit},
     plane::fault::FaultCode,
     session::{answer::DomainFault, state::SessionState},
 };
@@ -61,6 +61,7 @@ pub fn row_of(error: &CallError) -> Row {
         }
         CallError::ApprovalRequired(_) => row(Code::FailedPrecondition, Retry::AfterApproval),
         CallError::Approval(error) => row_of_approval(*error),
+        CallError::Capture(refusal) => row_of_capture(*refusal),
         CallError::Unsupported { .. } => row(Code::FailedPrecondition, Retry::Never),
         CallError::Policies(fault) => row_of_fault(fault.code),
         CallError::Refused { fault, .. } => row_of_domain(fault.code),
@@ -92,6 +93,16 @@ const fn row_of_approval(error: ApprovalError) -> Row {
         ApprovalError::Unknown => row(Code::NotFound, Retry::Never),
         ApprovalError::Settled => row(Code::FailedPrecondition, Retry::Never),
         ApprovalError::Own => FORBIDDEN,
+    }
+}
+
+/// Where a capture stands that does not begin.
+const fn row_of_capture(refusal: CaptureRefusal) -> Row {
+    match refusal {
+        CaptureRefusal::NoKey | CaptureRefusal::Unrecorded | CaptureRefusal::NoEntropy => {
+            row(Code::FailedPrecondition, Retry::Never)
+        }
+        CaptureRefusal::Running => row(Code::ResourceExhausted, Retry::AfterDelay),
     }
 }
 
@@ -268,6 +279,7 @@ pub fn status_of(error: &CallError) -> Status {
         | CallError::Deadline { stage: None }
         | CallError::Cancelled
         | CallError::Approval(_)
+        | CallError::Capture(_)
         | CallError::Unsupported { .. }
         | CallError::NoBackend { .. } => {}
     }

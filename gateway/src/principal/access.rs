@@ -24,7 +24,7 @@ const AUTHORS: Access = Access::Roles(&[Role::Author, Role::Operator]);
 const OPERATORS: Access = Access::Roles(&[Role::Operator]);
 
 /// Every method that is served, by its path.
-pub const TABLE: [(&str, Access); 29] = [
+pub const TABLE: [(&str, Access); 30] = [
     ("/maka.gateway.v1.ComputerUse/GetStatus", WATCHERS),
     ("/maka.gateway.v1.ComputerUse/CheckPermissions", DRIVERS),
     ("/maka.gateway.v1.ComputerUse/BeginSession", DRIVERS),
@@ -44,6 +44,7 @@ pub const TABLE: [(&str, Access); 29] = [
     ("/maka.gateway.v1.Operator/ResolveApproval", OPERATORS),
     ("/maka.gateway.v1.Operator/ClearQuarantine", OPERATORS),
     ("/maka.gateway.v1.Operator/WatchDecisions", OPERATORS),
+    ("/maka.gateway.v1.Operator/CaptureDecisions", OPERATORS),
     ("/maka.gateway.v1.Policies/Activate", OPERATORS),
     ("/maka.gateway.v1.Policies/Deactivate", OPERATORS),
     ("/maka.gateway.v1.Policies/Evaluate", AUTHORS),

@@ -55,6 +55,11 @@ there, its script `build` makes the component, and the manifest is put into it. 
 const ANCHOR: &str = "A record that was edited or removed ends with 1. That the end was cut off, or that the whole file was rewritten, is
 found only with a position that was kept elsewhere: print one now, and give it with --anchor later.";
 
+const REPLAY: &str = "A capture is made with `maka-gateway policy capture`. Without --against the recorded policies are asked, with their recorded
+settings: built-in ones are known, others have to be named with --with. A decision differs when the answer of the set does (decision,
+code, obligations), or what a policy of the same name says (rules too, and fuel when its component is the same). Policies in monitor
+mode are left out. Ends with 1 when a decision differs or none could be compared, with 2 when the file is cut off or was changed.";
+
 /// Start, build, check, run, test, measure and sign a policy, and judge with it the way a gateway would.
 #[derive(Debug, Parser)]
 #[command(name = "maka-policy", version, after_help = EXIT_CODES)]
@@ -87,12 +92,15 @@ pub enum Command {
     Test(TestArguments),
     /// Measure what calls cost: fuel, which is exact, and time and memory on this machine.
     Bench(BenchArguments),
-    /// Make a pair of keys to sign with.
+    /// Make a pair of keys, to sign with or to read captures with.
     Keygen(KeygenArguments),
     /// Put a policy that passes its fixtures into a signed bundle.
     Sign(SignArguments),
     /// Check the signature of a bundle, and whether a gateway would load the policy in it.
     Verify(VerifyArguments),
+    /// Ask the decisions of a capture again, of the policies that made them or of others.
+    #[command(after_help = REPLAY)]
+    Replay(ReplayArguments),
     /// Look at a decision log.
     #[command(subcommand)]
     Log(LogCommand),
@@ -269,6 +277,31 @@ pub struct VerifyLogArguments {
 pub struct KeygenArguments {
     /// The new file for the secret key; the public key goes into FILE.pub.
     pub file: PathBuf,
+    /// Make a pair for captures: the public key is `audit.capture_key` of a gateway.
+    #[arg(long)]
+    pub capture: bool,
+}
+
+/// What `replay` takes.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The capture.
+    pub capture: PathBuf,
+    /// The secret key that reads it.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// A policy to ask behind the floor instead of the recorded ones. May be repeated.
+    #[arg(long, value_name = "POLICY")]
+    pub against: Vec<Reference>,
+    /// The component of a recorded policy. May be repeated.
+    #[arg(long, value_name = "POLICY")]
+    pub with: Vec<Reference>,
+    /// Print one JSON object (maka.policy.replay/1).
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group shows the docs of its flags")]
+    pub load: LoadOptions,
 }
 
 /// What `sign` takes.

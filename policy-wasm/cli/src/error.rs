@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use maka_policy_build::BuildError;
 use maka_policy_host::bundle::BundleError;
+use maka_policy_host::capture::CaptureError;
+use maka_policy_host::digest::Digest;
 use maka_policy_host::engine::EngineError;
 use maka_policy_host::fixture::FixtureError;
 use maka_policy_host::log::LogError;
@@ -145,6 +147,30 @@ pub enum InputError {
         #[source]
         source: KeyError,
     },
+    /// A capture cannot be read.
+    #[error("the capture `{path}` cannot be replayed")]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: CaptureError,
+    },
+    /// A set of a capture is empty.
+    #[error("the capture has a set without a floor, which no gateway writes")]
+    NoFloor,
+    /// The component of a recorded policy is not there.
+    #[error(
+        "the capture was judged by {name} {version} ({digest}); name its file with --with, or other policies with --against"
+    )]
+    NoComponent {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+        /// The digest of its component.
+        digest: Digest,
+    },
     /// A bundle is refused.
     #[error("the bundle `{path}` is refused")]
     Bundle {
@@ -190,6 +216,9 @@ impl InputError {
             | Self::Write { .. }
             | Self::Key { .. }
             | Self::Bundle { .. }
+            | Self::Capture { .. }
+            | Self::NoFloor
+            | Self::NoComponent { .. }
             | Self::WhichCase { .. } => None,
         }
     }

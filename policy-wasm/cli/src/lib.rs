@@ -21,6 +21,7 @@ pub mod key;
 pub mod mutate;
 pub mod project;
 pub mod reference;
+pub mod replay;
 pub mod report;
 pub mod sign;
 pub mod suite;
@@ -44,6 +45,7 @@ pub fn run(command_line: &CommandLine) -> Report {
         Command::Keygen(arguments) => sign::keygen(arguments),
         Command::Sign(arguments) => sign::sign(arguments),
         Command::Verify(arguments) => sign::verify(arguments),
+        Command::Replay(arguments) => replay::run(arguments),
         Command::Log(LogCommand::Verify(arguments)) => decision_log::verify(arguments),
     };
     result.unwrap_or_else(|error| Report::bad_input(&error))

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::command_line::{KeygenArguments, SignArguments, TestArguments, VerifyArguments};
 use crate::error::InputError;
 use crate::fixture;
-use crate::key::{create, read_public, read_secret, write_new};
+use crate::key::{create, create_capture, read_public, read_secret, write_new};
 use crate::reference::read_file;
 use crate::report::{Exit, Report};
 use crate::suite;
@@ -23,7 +23,13 @@ use crate::workbench::Workbench;
 ///
 /// When one of the files is there already or cannot be written.
 pub fn keygen(arguments: &KeygenArguments) -> Result<Report, InputError> {
-    let (public, beside) = create(&arguments.file)?;
+    let (public, beside) = if arguments.capture {
+        let (public, beside) = create_capture(&arguments.file)?;
+        (public.to_string(), beside)
+    } else {
+        let (public, beside) = create(&arguments.file)?;
+        (public.to_string(), beside)
+    };
     let out = format!(
         "secret key: {} (keep it to yourself)\npublic key: {} ({public})\n",
         arguments.file.display(),

@@ -18,7 +18,7 @@ mod review;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,7 @@ use arc_swap::ArcSwapOption;
 use maka_floor::Denial;
 
 use crate::call::ExecutorCall;
+use crate::capture::{self, CaptureRunning, Kept, Taken, Tap};
 use crate::codes::{DenyCode, HostCode, Refusal};
 use crate::combiner::{self, Combined, Opinion};
 use crate::convert;
@@ -141,6 +142,8 @@ pub struct Judge {
     monitor: OnceLock<Monitor>,
     faults: AtomicU64,
     metrics: Arc<Metrics>,
+    tap: ArcSwapOption<Tap>,
+    is_captured: AtomicBool,
 }
 
 /// The verdict on a call, before it is recorded.
@@ -151,6 +154,8 @@ struct Judged<'a> {
     narrowed: Option<ExecutorCall>,
     modules: Vec<ModuleRow<'a>>,
     rules: Vec<Vec<u16>>,
+    /// What each module said, while there is a capture.
+    kept: Vec<Kept>,
 }
 
 impl Judged<'_> {
@@ -162,6 +167,7 @@ impl Judged<'_> {
             narrowed: None,
             modules: Vec::new(),
             rules: Vec::new(),
+            kept: Vec::new(),
         }
     }
 }
@@ -187,6 +193,8 @@ impl Judge {
             monitor: OnceLock::new(),
             faults: AtomicU64::new(0),
             metrics: Arc::default(),
+            tap: ArcSwapOption::empty(),
+            is_captured: AtomicBool::new(false),
         })
     }
 
@@ -280,8 +288,10 @@ impl Judge {
             set,
             asked: Asked::Dispatch(Box::new(case.facts.clone())),
         });
+        let taken = self.taken(&case, &mut judged);
         let concluded = self.conclude(case, judged);
         self.watch(job);
+        self.offer(taken, if concluded.is_ok() { "allow" } else { "deny" });
         concluded.map(|receipt| Permit::issue(narrowed.unwrap_or(call), receipt))
     }
 
@@ -334,6 +344,58 @@ impl Judge {
     fn watch(&self, job: Option<Job>) {
         if let (Some(job), Some(monitor)) = (job, self.monitor.get()) {
             monitor.push(job);
+        }
+    }
+
+    /// Lets a capture see the decisions from now on.
+    pub(crate) fn tap(&self, tap: Tap) -> Result<(), CaptureRunning> {
+        if self.is_captured.swap(true, Ordering::AcqRel) {
+            return Err(CaptureRunning);
+        }
+        self.tap.store(Some(Arc::new(tap)));
+        Ok(())
+    }
+
+    /// The capture sees no further decision.
+    pub(crate) fn untap(&self) {
+        self.tap.store(None);
+    }
+
+    /// As [`untap`](Self::untap), and another capture may begin.
+    pub(crate) fn tap_free(&self) {
+        self.untap();
+        self.is_captured.store(false, Ordering::Release);
+    }
+
+    /// Copies what was said, when a capture wants it.
+    fn kept<O>(&self, said: &[Said<O>], keep: impl Fn(&Said<O>) -> Kept) -> Vec<Kept> {
+        match &*self.tap.load() {
+            Some(_) => said.iter().map(keep).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    fn taken(&self, case: &Case<'_>, judged: &mut Judged<'_>) -> Option<Taken> {
+        // Facts that have no text form were judged by nobody.
+        if self.tap.load().is_none() || case.measured.is_err() {
+            return None;
+        }
+        Some(Taken {
+            id: case.id.as_str().to_owned(),
+            generation: case.number(),
+            set: Arc::clone(case.set.as_ref()?),
+            asked: capture::Asked::Dispatch {
+                facts: Box::new(case.facts.clone()),
+                is_repeated: case.is_repeated(),
+            },
+            said: std::mem::take(&mut judged.kept),
+            effective: "",
+        })
+    }
+
+    fn offer(&self, taken: Option<Taken>, effective: &'static str) {
+        if let (Some(taken), Some(tap)) = (taken, &*self.tap.load()) {
+            tap.offer(Taken { effective, ..taken });
         }
     }
 
@@ -400,6 +462,7 @@ impl Judge {
                 .filter(|(module, _)| module.mode() == Mode::Enforce)
                 .map(|(module, said)| opinion_row(module, said))
                 .collect(),
+            kept: self.kept(&said, Kept::admit),
             rules: said.into_iter().map(|said| said.rules).collect(),
         }
     }
@@ -485,6 +548,7 @@ impl Judge {
             narrowed: _,
             modules,
             rules: admitted_rules,
+            kept: _,
         } = judged;
         let facts = case.given;
         let number = case.number();

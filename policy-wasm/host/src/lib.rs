@@ -24,6 +24,7 @@ mod tests;
 pub mod bundle;
 pub mod call;
 pub mod canonical;
+pub mod capture;
 pub mod codes;
 pub mod combiner;
 pub mod digest;

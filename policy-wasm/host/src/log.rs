@@ -255,6 +255,23 @@ impl DecisionLog {
             })
     }
 
+    /// Records the beginning or the end of a capture of facts.
+    ///
+    /// # Errors
+    ///
+    /// When the log takes no record. A capture that is not recorded does not begin.
+    pub fn capture(
+        &self,
+        kind: ControlKind,
+        by: &str,
+        why: Option<&'static str>,
+    ) -> Result<(), AuditUnavailable> {
+        self.append(|chain| record::capture(chain, kind, by, why))
+            .inspect_err(|_| {
+                self.unlogged.fetch_add(1, Ordering::Relaxed);
+            })
+    }
+
     /// Records how an admitted call ended. The outcome stands whether or not it can be recorded; a lost record means
     /// that the same key is answered with an unknown outcome after a restart.
     ///

@@ -200,6 +200,8 @@ pub struct Module {
 struct Inner {
     manifest: Manifest,
     digest: Digest,
+    /// Canonical.
+    settings: String,
     settings_digest: Digest,
     mode: Mode,
     is_floor: bool,
@@ -268,6 +270,7 @@ impl Module {
         let inner = Inner {
             manifest,
             digest,
+            settings,
             settings_digest,
             mode: source.mode,
             is_floor,
@@ -290,6 +293,7 @@ impl Module {
         let Inner {
             manifest,
             digest,
+            settings,
             settings_digest,
             mode: _,
             is_floor,
@@ -300,6 +304,7 @@ impl Module {
             inner: Arc::new(Inner {
                 manifest: manifest.clone(),
                 digest: *digest,
+                settings: settings.clone(),
                 settings_digest: *settings_digest,
                 mode,
                 is_floor: *is_floor,
@@ -318,6 +323,7 @@ impl Module {
         let Inner {
             manifest,
             digest,
+            settings: _,
             settings_digest: _,
             mode,
             is_floor,
@@ -331,6 +337,7 @@ impl Module {
                 manifest: manifest.clone(),
                 digest: *digest,
                 settings_digest: Digest::of(settings.as_bytes()),
+                settings,
                 mode: *mode,
                 is_floor: *is_floor,
                 pre: pre.clone(),
@@ -357,6 +364,11 @@ impl Module {
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.inner.digest
+    }
+
+    /// Its canonical settings. They may hold what belongs into no log.
+    pub(crate) fn settings(&self) -> &str {
+        &self.inner.settings
     }
 
     /// The digest of its canonical settings.

@@ -1,6 +1,7 @@
 //! Tests that need an engine, in one binary because it takes long to link.
 
 // The same facts that the floor's own tests hold against their tables.
+mod capturing;
 #[path = "../../floor/tests/corpus/mod.rs"]
 mod corpus;
 mod differential;

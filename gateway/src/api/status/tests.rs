@@ -169,6 +169,26 @@ fn rows() -> Vec<(CallError, Code, &'static str)> {
             Code::PermissionDenied,
             "never",
         ),
+        (
+            CallError::Capture(CaptureRefusal::NoKey),
+            Code::FailedPrecondition,
+            "never",
+        ),
+        (
+            CallError::Capture(CaptureRefusal::Running),
+            Code::ResourceExhausted,
+            "after_delay",
+        ),
+        (
+            CallError::Capture(CaptureRefusal::Unrecorded),
+            Code::FailedPrecondition,
+            "never",
+        ),
+        (
+            CallError::Capture(CaptureRefusal::NoEntropy),
+            Code::FailedPrecondition,
+            "never",
+        ),
         (CallError::KeyConflict, Code::AlreadyExists, "never"),
         (CallError::ImageUnknown, Code::NotFound, "after_observe"),
         (

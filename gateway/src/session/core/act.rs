@@ -120,6 +120,7 @@ pub(super) fn takes_key(context: Context<'_>, error: &CallError) -> bool {
         | CallError::LogUnreadable
         | CallError::Withheld(_)
         | CallError::Approval(_)
+        | CallError::Capture(_)
         | CallError::Unsupported { .. }
         | CallError::Refused { .. }
         | CallError::Policies(_)

@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::monitor::{self, Asked, Job};
 use super::{Judge, Reason, class_of, enforcing, enforcing_modules, micros, module_row};
 use crate::bindings::exports::maka::policy::hooks as wit;
+use crate::capture::{self, Kept, Taken};
 use crate::codes::{DenyCode, HostCode, Refusal};
 use crate::combiner::{self, CombinedReview, ReviewOpinion};
 use crate::convert;
@@ -66,6 +67,7 @@ struct Reviewed<'a> {
     decision: Decision,
     outcome: Result<Vec<Obligation>, Reason>,
     modules: Vec<ModuleRow<'a>>,
+    kept: Vec<Kept>,
 }
 
 impl Reviewed<'_> {
@@ -75,6 +77,7 @@ impl Reviewed<'_> {
             decision: Decision::Error,
             outcome: Err(code.into()),
             modules: Vec::new(),
+            kept: Vec::new(),
         }
     }
 }
@@ -109,6 +112,7 @@ impl Judge {
                     decision: Decision::Quarantine,
                     outcome: Err(HostCode::ExecutorUntrusted.into()),
                     modules: Vec::new(),
+                    kept: Vec::new(),
                 }
             }
         }))
@@ -121,6 +125,7 @@ impl Judge {
             decision,
             outcome: given,
             modules,
+            kept,
         } = reviewed;
         let effective = match released {
             Released::Release => Decision::Release,
@@ -173,6 +178,20 @@ impl Judge {
             asked: Asked::Review(Box::new(receipt.head.clone()), Box::new(subject.clone())),
         });
         self.watch(watched);
+        let is_tapped = self.tap.load().is_some();
+        let taken = is_tapped.then(|| Taken {
+            id: id.as_str().to_owned(),
+            generation: receipt.generation,
+            set: Arc::clone(&receipt.set),
+            asked: capture::Asked::Review {
+                head: Box::new(receipt.head.clone()),
+                admitted_rules: receipt.admitted_rules.clone(),
+                subject: Box::new(subject.clone()),
+            },
+            said: kept,
+            effective: "",
+        });
+        self.offer(taken, effective.as_str());
         let (released, given) = match (recorded, released) {
             (Ok(()), released) => (released, given),
             // A quarantine stays one when it cannot be recorded.
@@ -275,6 +294,7 @@ impl Judge {
             decision,
             outcome,
             modules,
+            kept: self.kept(&said, Kept::review),
         }
     }
 }

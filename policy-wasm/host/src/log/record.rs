@@ -76,6 +76,10 @@ words! {
         ApprovalEnded = "approval_ended",
         /// An operator opened a quarantined session again.
         QuarantineCleared = "quarantine_cleared",
+        /// A capture of facts for a replay began.
+        CaptureBegan = "capture_began",
+        /// It ended; `why` says how.
+        CaptureEnded = "capture_ended",
         /// An unfinished record at the end of the log was cut off.
         TailCut = "tail_cut",
         /// The log takes records again after it had refused some.
@@ -556,6 +560,25 @@ pub(super) fn person(chain: Chain, record: PersonRecord<'_>) -> Vec<u8> {
         approval: record.approval,
         by: record.by,
         why: record.why,
+        prev: chain.prev.map(|digest| digest.to_string()),
+    })
+}
+
+pub(super) fn capture(
+    chain: Chain,
+    kind: ControlKind,
+    by: &str,
+    why: Option<&'static str>,
+) -> Vec<u8> {
+    line(&ControlLine {
+        schema: CONTROL,
+        seq: chain.seq,
+        ts: timestamp(now_unix_ms()),
+        kind: kind.as_str(),
+        session: None,
+        approval: None,
+        by: Some(by),
+        why,
         prev: chain.prev.map(|digest| digest.to_string()),
     })
 }
