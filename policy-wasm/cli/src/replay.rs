@@ -11,7 +11,7 @@ use maka_policy_host::capture::{
     replay,
 };
 use maka_policy_host::digest::Digest;
-use maka_policy_host::limits::{Allowance, MAX_MODULE_BYTES};
+use maka_policy_host::limits::{Allowance, MAX_COMPILE_MS, MAX_MODULE_BYTES};
 use maka_policy_host::manifest::KNOWN_FACTS;
 use maka_policy_host::module::{Mode, Module, ModuleSource};
 use maka_policy_host::prebuilt::{Prebuilt, floor_digest};
@@ -189,6 +189,7 @@ impl<'a> Sets<'a> {
                 fuel: Some(manifest.fuel),
                 memory_bytes: Some(manifest.memory_bytes),
                 module_bytes: Some(MAX_MODULE_BYTES),
+                compile_ms: Some(MAX_COMPILE_MS),
             },
         };
         let module =
