@@ -98,8 +98,8 @@ pub enum ServeError {
     #[error("the policy judge cannot be made")]
     Judge(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The policies.
-    #[error("the policies cannot be used as they are configured")]
-    Policy(#[source] Fault),
+    #[error("the policies cannot be used as they are configured: {}", .0.plainly())]
+    Policy(Fault),
     /// A task of the gateway panicked.
     #[error("a task of the gateway failed")]
     Task(#[from] JoinError),

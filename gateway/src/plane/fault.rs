@@ -229,9 +229,11 @@ impl Fault {
             .into_iter()
             .chain(place.map(|place| format!("at `{place}`")))
             .collect();
-        parts.push(match self.source() {
-            Some(cause) => crate::telemetry::Chain(cause).to_string(),
-            None => self.code.sentence().to_owned(),
+        parts.push(match (self.source(), self.detail) {
+            (Some(cause), None) => crate::telemetry::Chain(cause).to_string(),
+            (Some(cause), Some(word)) => format!("{} ({word})", crate::telemetry::Chain(cause)),
+            (None, Some(word)) => word.to_owned(),
+            (None, None) => self.code.sentence().to_owned(),
         });
         parts.join(": ")
     }
