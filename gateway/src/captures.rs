@@ -77,8 +77,11 @@ impl Captures {
     ) -> Result<impl Stream<Item = Result<Piece, CallError>> + use<>, CallError> {
         let key = self.key.as_ref().ok_or(CaptureRefusal::NoKey)?;
         let (writer, head) = Writer::begin(key).map_err(|_| CaptureRefusal::NoEntropy)?;
-        let capturing =
-            Capturing::begin(Arc::clone(&self.judge)).map_err(|_| CaptureRefusal::Running)?;
+        let capturing = Capturing::begin(
+            Arc::clone(&self.judge),
+            Some((Instant::now() + duration).into_std()),
+        )
+        .map_err(|_| CaptureRefusal::Running)?;
         let log = self.judge.log();
         log.capture(ControlKind::CaptureBegan, principal, None)
             .map_err(|_| CaptureRefusal::Unrecorded)?;
@@ -162,7 +165,12 @@ impl Running {
             },
         };
         let Some(taken) = taken else {
-            let ended = self.ending.unwrap_or(Ended::Shutdown);
+            // The judge ends a capture at its time, too, and may be the first to notice.
+            let ended = match self.ending {
+                Some(ended) => ended,
+                None if Instant::now() >= self.until => Ended::Time,
+                None => Ended::Shutdown,
+            };
             let (decisions, dropped) = (writer.decisions(), self.capturing.dropped());
             self.farewell.ended = ended;
             let piece = Piece {

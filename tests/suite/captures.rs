@@ -105,7 +105,17 @@ async fn a_capture_is_replayed() {
         }
     });
     assert!(ended.await.expect("the capture ends").success());
-    let ended = records("capture_ended");
+    // The command has its last piece before the gateway has dropped the stream.
+    let ended = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let ended = records("capture_ended");
+            if !ended.is_empty() {
+                return ended;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let ended = ended.await.expect("the end is recorded");
     assert_eq!(
         (&ended[0]["why"], &ended[0]["by"]),
         (&json!("time"), &json!("operator"))

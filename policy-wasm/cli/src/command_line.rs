@@ -38,7 +38,7 @@ const NEW: &str = "The project has one real rule, with fixtures that cover it, a
   maka-policy check my-policy.wasm
   maka-policy test my-policy.wasm fixtures --coverage --min 100 --mutate
 
-The name is that of the folder, the package and the policy: a-z, 0-9 and single dashes, a letter first, at most 48. A folder that is
+The name is that of the folder, the package and the policy: a-z, 0-9 and single dashes, a letter first, at most 48 characters, and none that Rust or this product has taken. A folder that is
 there already is left alone. With --language javascript, check and test need --max-module-mib 16 --max-memory-mib 32 --max-fuel 100000000,
 because the component carries an engine. The SDK is not on a registry: its source is put into the project as maka/, unless --sdk names another
 one, such as policy-wasm/sdk of a checkout.";

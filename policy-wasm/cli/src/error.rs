@@ -37,9 +37,12 @@ pub enum InputError {
     },
     /// A project cannot have this name.
     #[error(
-        "a policy, its folder and its package have one name: a-z, 0-9 and single dashes, a letter first, at most 48, and no word of Rust"
+        "a policy, its folder and its package have one name: a-z, 0-9 and single dashes, a letter first, at most 48 characters"
     )]
     ProjectName,
+    /// A name of Rust, of its library or of this product.
+    #[error("`{0}` is a name of Rust or of this product already; choose another one")]
+    ProjectNameTaken(String),
     /// A folder is not the SDK.
     #[error("`{path}` is not the SDK; name the folder with the Cargo.toml of maka-policy-sdk")]
     NotSdk {
@@ -201,6 +204,7 @@ impl InputError {
             Self::Read { .. }
             | Self::TooLarge { .. }
             | Self::ProjectName
+            | Self::ProjectNameTaken(_)
             | Self::NotSdk { .. }
             | Self::SdkOfRust
             | Self::Build(_)

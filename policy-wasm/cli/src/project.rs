@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use maka_policy_host::prebuilt::Prebuilt;
+
 use crate::command_line::{Language, NewArguments};
 use crate::error::InputError;
 use crate::report::{Exit, Report};
@@ -197,8 +199,11 @@ impl FromStr for ProjectName {
             .bytes()
             .next()
             .is_some_and(|byte| byte.is_ascii_lowercase());
-        if !is_plain || !begins || text.len() > 48 || TAKEN.contains(&text) {
+        if !is_plain || !begins || text.len() > 48 {
             return Err(InputError::ProjectName);
+        }
+        if TAKEN.contains(&text) || text == Prebuilt::Floor.name() {
+            return Err(InputError::ProjectNameTaken(text.to_owned()));
         }
         Ok(Self(text.to_owned()))
     }
@@ -338,6 +343,7 @@ mod tests {
             "fn",
             "test",
             "maka",
+            "maka-floor",
             &long,
             "ä",
         ] {

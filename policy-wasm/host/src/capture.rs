@@ -15,6 +15,7 @@ mod seal;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
@@ -126,9 +127,15 @@ impl fmt::Debug for Taken {
 pub(crate) struct Tap {
     queue: Sender<Taken>,
     dropped: Arc<AtomicU64>,
+    until: Option<Instant>,
 }
 
 impl Tap {
+    /// Its time is up, whether or not its reader has noticed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
     pub(crate) fn offer(&self, taken: Taken) {
         if self.queue.try_send(taken).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -150,17 +157,18 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Begins to take decisions of this judge.
+    /// Begins to take decisions of this judge, and takes none after `until`, however slowly they are asked for.
     ///
     /// # Errors
     ///
     /// When another capture is running.
-    pub fn begin(judge: Arc<Judge>) -> Result<Self, CaptureRunning> {
+    pub fn begin(judge: Arc<Judge>, until: Option<Instant>) -> Result<Self, CaptureRunning> {
         let (sender, queue) = mpsc::channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
         judge.tap(Tap {
             queue: sender,
             dropped: Arc::clone(&dropped),
+            until,
         })?;
         Ok(Self {
             judge,

@@ -395,7 +395,11 @@ impl Judge {
 
     fn offer(&self, taken: Option<Taken>, effective: &'static str) {
         if let (Some(taken), Some(tap)) = (taken, &*self.tap.load()) {
-            tap.offer(Taken { effective, ..taken });
+            if tap.is_over() {
+                self.untap();
+            } else {
+                tap.offer(Taken { effective, ..taken });
+            }
         }
     }
 

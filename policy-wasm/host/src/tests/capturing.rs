@@ -1,6 +1,7 @@
 //! Captures: what the judge said is what a replay says, for admissions and reviews, and nothing else gets into the file.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::corpus::{click, observe, result};
 use super::support::{Bench, call, given, load, prebuilt, shared};
@@ -25,9 +26,9 @@ fn a_replay_says_what_was_said_and_another_policy_says_something_else() {
             .admit_dispatch(&given(&observe()), call(&observe()))
             .is_ok()
     );
-    let mut capturing = Capturing::begin(Arc::clone(&judge)).unwrap();
+    let mut capturing = Capturing::begin(Arc::clone(&judge), None).unwrap();
     assert_eq!(
-        Capturing::begin(Arc::clone(&judge)).unwrap_err(),
+        Capturing::begin(Arc::clone(&judge), None).unwrap_err(),
         CaptureRunning
     );
     let permit = judge
@@ -58,7 +59,7 @@ fn a_replay_says_what_was_said_and_another_policy_says_something_else() {
     let dropped = capturing.dropped();
     file.extend(writer.end(Ended::Time, dropped));
     drop(capturing);
-    assert!(Capturing::begin(Arc::clone(&judge)).is_ok());
+    assert!(Capturing::begin(Arc::clone(&judge), None).is_ok());
 
     let other = CaptureSecret::from_seed([4; 32]);
     assert_eq!(
@@ -96,7 +97,7 @@ fn a_full_queue_refuses_nothing() {
         folder: _log,
     } = Bench::new(Vec::new());
     let judge = Arc::new(judge);
-    let capturing = Capturing::begin(Arc::clone(&judge)).unwrap();
+    let capturing = Capturing::begin(Arc::clone(&judge), None).unwrap();
     for _ in 0..140 {
         assert!(
             judge
@@ -116,7 +117,7 @@ fn typed_text_that_nobody_was_granted_is_not_kept() {
         folder: _log,
     } = Bench::new(Vec::new());
     let judge = Arc::new(judge);
-    let mut capturing = Capturing::begin(Arc::clone(&judge)).unwrap();
+    let mut capturing = Capturing::begin(Arc::clone(&judge), None).unwrap();
     let mut facts = click();
     facts.action = Action::Text(TextArgs {
         length: 6,
@@ -131,4 +132,22 @@ fn typed_text_that_nobody_was_granted_is_not_kept() {
         "{row}"
     );
     assert!(!row.contains("canary"), "{row}");
+}
+
+/// A reader that does not look at the time keeps nothing going.
+#[test]
+fn nothing_is_taken_after_its_time() {
+    let Bench {
+        judge,
+        folder: _log,
+    } = Bench::new(Vec::new());
+    let judge = Arc::new(judge);
+    let mut capturing = Capturing::begin(Arc::clone(&judge), Some(Instant::now())).unwrap();
+    drop(
+        judge
+            .admit_dispatch(&given(&click()), call(&click()))
+            .unwrap(),
+    );
+    assert!(capturing.waiting().is_none());
+    assert_eq!(capturing.dropped(), 0);
 }
